@@ -148,9 +148,23 @@ def random_request(chance: Random) -> CandidateRequest:
     )
 
 
+def with_twins(chance: Random, cloud: Cloud) -> Cloud:
+    """Return a cloud in which each tree has a twin in the same aggregates, apart from the usage of some providers."""
+    found = dict(cloud)
+    for node in cloud.values():
+        id_, root = node.id + MAX_PROVIDERS, node.root + MAX_PROVIDERS
+        parent = None if node.parent is None else node.parent + MAX_PROVIDERS
+        stocks = dict(node.inventories)
+        if chance.random() < 0.2:
+            stocks = {name: replace(stock, used=chance.choice((0, 1, 2))) for name, stock in stocks.items()}
+        found[id_] = replace(node, id=id_, parent=parent, root=root, inventories=stocks)
+    return found
+
+
 def random_situation(seed: int) -> tuple[CandidateRequest, Cloud]:
     chance = Random(seed)
-    return random_request(chance), random_cloud(chance)
+    request, cloud = random_request(chance), random_cloud(chance)
+    return request, cloud if chance.random() < 0.8 else with_twins(chance, cloud)
 
 
 situations = st.integers(0, 2**32).map(random_situation)
@@ -159,18 +173,23 @@ situations = st.integers(0, 2**32).map(random_situation)
 
 def masks_of(request: CandidateRequest, cloud: Cloud) -> ConditionMasks:
     """Return the conditions of a request in a cloud in memory, as the store would find who meets them."""
-    plan = plan_for(request)
-    names = [*plan.trait_names, SHARES], [*AGGREGATES]
-    traits, aggregates = ({name: number for number, name in enumerate(of_kind, 1)} for of_kind in names)
-    ids = NamedIds(
+    ids, columns = ids_of(cloud), columns_of(cloud)
+    sets = SetsInMemory(cloud, ids, columns.providers)
+    return ConditionMasks(Serving(plan_for(request), ids, columns=columns, sets=sets))
+
+
+def ids_of(cloud: Cloud) -> NamedIds:
+    """Return the ids of all names in a cloud in memory."""
+    traits, aggregates = (
+        {name: number for number, name in enumerate(of_kind, 1)} for of_kind in ((*TRAITS, SHARES), AGGREGATES)
+    )
+    return NamedIds(
         classes={name: number for number, name in enumerate(CLASSES)},
         traits=traits,
         aggregates=aggregates,
         roots={node.uuid: node.root for node in cloud.values()},
         shares=any(SHARES in node.traits for node in cloud.values()),
     )
-    columns = columns_of(cloud)
-    return ConditionMasks(Serving(plan, ids, columns=columns, sets=SetsInMemory(cloud, ids, columns.providers)))
 
 
 def columns_of(cloud: Cloud) -> CloudColumns:
@@ -203,6 +222,12 @@ class SetsInMemory:
     def aggregates_of(self, providers: Collection[int]) -> Mapping[int, Collection[int]]:
         found = {id_: [self.ids.aggregates[name] for name in self.cloud[id_].aggregates] for id_ in providers}
         return {id_: aggregates for id_, aggregates in found.items() if aggregates}
+
+    def read_traits(self, trait_ids: Collection[int]) -> None:
+        """Do nothing: all is in memory."""
+
+    def read_aggregates(self, aggregate_ids: Collection[int]) -> None:
+        """Do nothing: all is in memory."""
 
     def _flags(self, values: Sequence[bool]) -> Flags:
         return np.array(values, dtype=bool)

@@ -9,7 +9,7 @@ from tests.examples import examples
 from tests.small_clouds import AGGREGATES, load, random_situation, shares_of, situations
 from tests.unit.candidates.filling import TooLarge, filled
 
-on_one_database = examples(6, settings(suppress_health_check=[HealthCheck.function_scoped_fixture]))
+on_one_database = examples(15, settings(suppress_health_check=[HealthCheck.function_scoped_fixture]))
 
 
 @pytest.fixture

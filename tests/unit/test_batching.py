@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from placement.store.connection.batching import MAX_BATCH, Batching
+from placement.store.connection.batching import Batching
 from tests.gathering import until_waiting
 
 TIMEOUT_S = 30
@@ -63,15 +63,6 @@ def test_all_that_wait_when_the_turn_comes_are_one_batch() -> None:
         for one in coming:
             one.result(TIMEOUT_S)
     assert work.done == [[0, 1, 2, 3, 4]]
-
-
-def test_what_exceeds_a_batch_is_in_the_next_one() -> None:
-    work = Work()
-    with threads_with(work, range(MAX_BATCH + 2)) as coming:
-        work.may_begin.set()
-        for one in coming:
-            one.result(TIMEOUT_S)
-    assert work.done == [list(range(MAX_BATCH)), [MAX_BATCH, MAX_BATCH + 1]]
 
 
 def test_a_batch_begins_when_all_of_the_one_before_have_left() -> None:

@@ -6,25 +6,6 @@ from hypothesis import strategies as st
 
 from placement.domain.drawn_tree import ancestors, drawing
 
-CHAIN = {1: None, 2: 1, 3: 2, 4: 3, 5: 4}
-
-
-def test_a_small_tree_is_drawn_whole_whoever_is_looked_at():
-    drawn = drawing({1: None, 3: 1, 2: 1, 4: 2}, 4, most=10, deepest=10)
-    assert (drawn.top, drawn.children, drawn.hidden, drawn.is_whole) == (1, {1: [2, 3], 2: [4], 3: [], 4: []}, {}, True)
-
-
-def test_of_a_tree_that_is_too_large_the_nearest_below_are_drawn():
-    parents = {1: None, 2: 1, 3: 1, 4: 2, 5: 2, 6: 5}
-    drawn = drawing(parents, 2, most=2, deepest=10)
-    assert (drawn.top, drawn.children, drawn.hidden, drawn.is_whole) == (2, {2: [5], 5: []}, {2: 1, 5: 1}, False)
-
-
-def test_a_deep_tree_is_cut_below():
-    drawn = drawing(CHAIN, 1, most=10, deepest=3)
-    assert (drawn.drawn, drawn.hidden) == ([1, 2, 3], {3: 2})
-    assert drawing(CHAIN, 4, most=10, deepest=3).drawn == [4, 5]  # otherwise the selected provider would not be visible
-
 
 @pytest.mark.parametrize("parents", [{1: 2, 2: 1}, {1: 1}, {1: 7}])
 def test_rows_that_are_no_tree_end_all_the_same(parents: dict[int, int | None]):

@@ -47,22 +47,6 @@ def test_dv_19_part_of_a_further_device_is_refused() -> None:
         rdma(150)
 
 
-def test_a_type_of_which_all_is_wanted_is_not_allocated_jointly() -> None:
-    body = {
-        "requests": {"gpu": 4, "rdma": 1},
-        "device_joint_allocate": {"deviceTypes": ["gpu", "rdma", "fpga"]},
-        "device_allocate_hint": {"rdma": {"allocateStrategy": "ApplyForAll"}},
-    }
-    said = in_planner_words(body, DEVICES)
-    assert said["affinity"] == []
-    assert said["groups"]["_rdma"]["count"] == "all"
-
-
-def test_what_is_no_device_is_for_the_unsuffixed_group() -> None:
-    said = in_planner_words({"requests": {"nvidia.com/gpu": 1, "VCPU": 4}}, DEVICES)
-    assert said["groups"][""] == {"resources": {"VCPU": 4}}
-
-
 @pytest.mark.parametrize(
     ("expression", "traits"),
     [
@@ -111,11 +95,6 @@ SHARES = DeviceSettings(types={"gpu": replace(GPU, resource_class="CUSTOM_GPU_SH
 def test_shares_of_gpus_are_those_of_koordinator(requests: dict[str, int], amount: int, count: int) -> None:
     group = in_planner_words({"requests": requests}, SHARES)["groups"]["_gpu"]
     assert (group["resources"], group["count"]) == ({"CUSTOM_GPU_SHARE": amount}, count)
-
-
-def test_whole_gpus_need_no_class_for_shares() -> None:
-    requests = {"koordinator.sh/gpu.shared": 2, "koordinator.sh/gpu": 200}
-    assert in_planner_words({"requests": requests}, DEVICES)["groups"]["_gpu"] == {"resources": {"PGPU": 1}, "count": 2}
 
 
 @pytest.mark.parametrize(

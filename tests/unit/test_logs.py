@@ -159,23 +159,12 @@ def test_a_log_file_in_a_directory_gets_everything(tmp_path: Path) -> None:
     assert "outside a request" in (tmp_path / "api.log").read_text()
 
 
-def test_a_directory_alone_gets_placement_log(tmp_path: Path) -> None:
-    done = run(tmp_path, log_dir=str(tmp_path), use_stderr="true")
-    assert "outside a request" in (tmp_path / "placement.log").read_text()
-    assert "outside a request" in done.stderr
-
-
 def test_debug_shows_options_but_no_secret(tmp_path: Path) -> None:
     said = run(tmp_path, debug="true").stderr
     assert "details <module>" in said
     assert "placement_database.connection  = ****" in said
     assert "hidden" not in said
     assert "log_dir" not in run(tmp_path, debug="true", log_options="false").stderr
-
-
-def test_formats_of_other_services_do_not_break_a_line(tmp_path: Path) -> None:
-    text = "%(color)s%(levelname)s %(request_id)s %(user)s %(tenant)s %(resource)s%(message)s"
-    assert "INFO req-1 alice - inside" in run(tmp_path, logging_context_format_string=text).stderr
 
 
 def test_single_loggers_have_the_level_that_is_written(tmp_path: Path) -> None:

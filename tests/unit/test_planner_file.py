@@ -74,11 +74,6 @@ def test_a_part_that_is_not_written_is_off_and_an_empty_one_has_the_defaults(tmp
     assert profiles["nothing"] == RankingProfile("nothing", Profile(), 0)
 
 
-@pytest.mark.parametrize("text", ["", "# nothing\n", "{}\n"])
-def test_what_the_file_leaves_out_has_its_default(tmp_path: Path, text: str) -> None:
-    assert read(tmp_path, text) == PlannerSettings() == load_planner(None)
-
-
 def test_the_defaults_are_those_that_are_documented() -> None:
     spread, packed = Preference("LeastAllocated", 1), Preference("MostAllocated", 4)
     devices = ["PGPU", "VGPU", "FPGA", "CUSTOM_GPU_*", "CUSTOM_PCI_10DE_*", "CUSTOM_PCI_1002_*"]
@@ -90,11 +85,6 @@ def test_the_defaults_are_those_that_are_documented() -> None:
     assert planner.profile_in_force.compactness == 10
     assert planner.profile_in_force.maximum == Fraction(5000)
     assert planner.levels == {"numa": "HW_NUMA_ROOT", "pcie": "CUSTOM_HW_PCIE_SWITCH"}
-
-
-def test_sections_may_stand_in_any_order(tmp_path: Path) -> None:
-    profiles = "profiles: {a: {}, b: {}}\n"
-    assert read(tmp_path, f"default_profile: b\n{profiles}") == read(tmp_path, f"{profiles}default_profile: b\n")
 
 
 def test_an_anchor_is_what_it_stands_for(tmp_path: Path) -> None:
@@ -275,12 +265,6 @@ class TestWhereTheFileIs:
         write(tmp_path / "planner.yaml", SPREAD)
         assert load([str(file)], {}, search=False).planner.default_profile == "spread"
 
-    def test_in_the_directory_of_the_variable(self, tmp_path: Path) -> None:
-        write(tmp_path / "placement.conf", CONNECTION)
-        write(tmp_path / "planner.yaml", SPREAD)
-        planner = load((), {"OS_PLACEMENT_CONFIG_DIR": str(tmp_path)}, search=False).planner
-        assert planner.default_profile == "spread"
-
     def test_a_configuration_directory_wins_over_the_file(self, tmp_path: Path) -> None:
         file = write(tmp_path / "placement.conf", CONNECTION)
         write(tmp_path / "planner.yaml", SPREAD)
@@ -303,11 +287,6 @@ class TestWhereTheFileIs:
         assert load((), variables, search=False).planner == PlannerSettings()
         variables["OS_RANKING__PLANNER_FILE"] = "planner.yaml"
         assert load((), variables, search=False).planner.default_profile == "spread"
-
-    def test_a_file_that_is_named_has_to_be_there(self, tmp_path: Path) -> None:
-        file = write(tmp_path / "placement.conf", CONNECTION + "[ranking]\nplanner_file = missing.yaml\n")
-        with pytest.raises(ConfigurationError, match=r"missing\.yaml cannot be read"):
-            load([str(file)], {}, search=False)
 
     def test_a_link_to_nowhere_is_not_taken_for_no_file(self, tmp_path: Path) -> None:
         file = write(tmp_path / "placement.conf", CONNECTION)

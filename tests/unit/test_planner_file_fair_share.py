@@ -7,7 +7,6 @@ import pytest
 from placement.allocators.fair_share.queues import Queue, QueueCapacity, tree_of
 from placement.allocators.fair_share.tree import Branch
 from placement.errors import ConfigurationError
-from placement.settings.planner.sections import load_planner
 from placement.settings.planner.values import FairShareSettings
 from tests.unit.test_planner_file import SAMPLE, read
 
@@ -22,12 +21,6 @@ def refusal(directory: Path, text: str) -> str:
     with pytest.raises(ConfigurationError) as caught:
         fair_share(directory, text)
     return caught.value.message.removeprefix(f"{directory / 'planner.yaml'}, ")
-
-
-def test_without_the_section_all_projects_are_equal() -> None:
-    settings = load_planner(None).fair_share
-    assert settings == FairShareSettings(("VCPU", "MEMORY_MB"), "project", tree_of([]), None, 5)
-    assert settings.queues.path_of("p") == "root/default/p"
 
 
 def test_everything_that_can_be_written_is_read(tmp_path: Path) -> None:
@@ -262,9 +255,3 @@ def test_what_is_promised_inside_a_queue_counts_once(tmp_path: Path) -> None:
     root/a/b/d: {guarantee: {VCPU: 5}}
 """
     assert set(fair_share(tmp_path, text).queues.capacities) == {"root/a", "root/a/b", "root/a/b/c", "root/a/b/d"}
-
-
-def test_amounts_may_be_as_large_as_bytes(tmp_path: Path) -> None:
-    text = "  tree:\n    root/a: {deserved: {MEMORY_MB: 20000000000}, limit: {MEMORY_MB: 1000000000000}}\n"
-    capacity = fair_share(tmp_path, text).queues.capacities["root/a"]
-    assert (capacity.deserved, capacity.limit) == ({"MEMORY_MB": 2 * 10**10}, {"MEMORY_MB": 10**12})

@@ -1,11 +1,9 @@
 """The form for a request: from its fields to a query string, and back."""
 
-from urllib.parse import urlencode
-
 import pytest
 
 from placement.api.query import Query
-from placement.ui.request_form import EMPTY_GROUPS, FormFields, GroupFields, form_fields, query_string
+from placement.ui.request_form import FormFields, form_fields, query_string
 
 
 def fields_of(form: FormFields) -> dict[str, list[str]]:
@@ -34,11 +32,6 @@ def test_a_form_that_a_query_filled_in_and_nobody_changed_stands_for_that_query(
     )
 
 
-def test_there_are_always_groups_to_fill_in():
-    form = form_fields(Query.parse(b"resources_GPU=PGPU:1"))
-    assert form.groups == [GroupFields("_GPU", "PGPU:1"), *[GroupFields()] * EMPTY_GROUPS]
-
-
 def test_blanks_and_equals_signs_are_what_people_write():
     fields = {
         "suffix": ["", ""],
@@ -51,8 +44,3 @@ def test_blanks_and_equals_signs_are_what_people_write():
 def test_a_field_cannot_smuggle_in_another_parameter():
     query = query_string({"suffix": [""], "resources": ["VCPU:1&limit=5"], "in_tree": ["x&required=A"]})
     assert Query.parse(query.encode()).pairs == [("resources", "VCPU:1&limit:5"), ("in_tree", "x&required=A")]
-
-
-def test_keys_that_no_field_has_do_not_disturb_the_form():
-    form = form_fields(Query.parse(urlencode([("resources", "VCPU:1"), ("nonsense", "1")]).encode()))
-    assert form.unsuffixed == GroupFields(resources="VCPU:1")

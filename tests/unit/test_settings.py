@@ -91,11 +91,6 @@ def test_a_variable_wins_over_the_file(tmp_path: Path) -> None:
     assert (settings.database.connection, settings.database.max_retries) == ("sqlite:///env.sqlite", 4)
 
 
-def test_variables_of_the_process_are_read_when_none_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", "sqlite:///process.sqlite")
-    assert load(search=False).database.connection == "sqlite:///process.sqlite"
-
-
 def test_a_later_file_and_a_directory_win_over_an_earlier_file(tmp_path: Path) -> None:
     first = write(tmp_path, "[placement_database]\nconnection = a\nmax_retries = 1\nretry_interval = 1\n", "a.conf")
     second = write(tmp_path, "[placement_database]\nmax_retries = 2\nretry_interval = 2\n", "b.conf")
@@ -103,12 +98,6 @@ def test_a_later_file_and_a_directory_win_over_an_earlier_file(tmp_path: Path) -
     write(tmp_path / "conf.d", "[placement_database]\nretry_interval = 3\n", "c.conf")
     database = load([first, second], {}, config_dirs=[str(tmp_path / "conf.d")], search=False).database
     assert (database.connection, database.max_retries, database.retry_interval) == ("a", 2, 3)
-
-
-def test_the_directory_of_the_variable_is_read(tmp_path: Path) -> None:
-    write(tmp_path, "[placement_database]\nconnection = sqlite:///dir.sqlite\n")
-    settings = load((), {"OS_PLACEMENT_CONFIG_DIR": f" {tmp_path} "}, search=False)
-    assert settings.database.connection == "sqlite:///dir.sqlite"
 
 
 def test_a_file_that_is_named_replaces_the_directory_of_the_variable(tmp_path: Path) -> None:
@@ -215,11 +204,6 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         load([str(tmp_path / "nowhere.conf")], {}, search=False)
     with pytest.raises(ConfigurationError, match=re.escape(f"{tmp_path}/placement.conf")):
         load((), {"OS_PLACEMENT_CONFIG_DIR": str(tmp_path)}, search=False)
-
-
-def test_a_missing_database_is_said_with_what_was_found() -> None:
-    with pytest.raises(ConfigurationError, match="OS_CLOUD"):
-        load((), {"OS_CLOUD": "devstack"}, search=False)
 
 
 def test_a_password_in_the_url_is_not_shown() -> None:

@@ -43,13 +43,6 @@ def test_no_type_name_has_two_definitions() -> None:
     assert double == {}
 
 
-def test_names_are_found_in_every_form() -> None:
-    """A test that finds no names would find no duplicates either."""
-    text = "class _A1: pass\nclass Of:\n  class Inner: pass\nPair = tuple[int, int]\nEither = int | str\nLIMIT = 3\n"
-    assert [*type_names(ast.parse(text))] == ["_A1", "Of", "Inner", "Pair", "Either"]
-    assert definitions()["Slot"] == ["domain/search_plan.py"]
-
-
 def test_no_message_begins_with_a_pronoun() -> None:
     """Whoever reads a message has not read the code before it. ``python -m tests.messages`` lists them all."""
     found = [message for message in messages() if message.kind != "help"]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from placement.domain.candidate_request import RequestGroup
 
 from placement.domain.planner_request import Affinity, Exclusive, PlannerGroup, PlannerRequest, Within
+from placement.domain.search_plan import RequestGroup
 from tests.api.conftest import Api
 from tests.claims import ask, new_uuid
 from tests.definition_of_plans import Plan, PlanDefinition, TooMany

@@ -20,19 +20,3 @@ def test_a_path_is_matched_and_built_as_by_werkzeug(path: str) -> None:
     for values in (parts, {**parts, "page": "2 3"}):
         assert lazy.build(endpoint, values) == eager.build(endpoint, values)
     assert lazy.build(endpoint, parts) == path
-
-
-def test_nothing_is_compiled_before_a_url_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[str] = []
-    compile_builder = Rule._compile_builder
-
-    def counted(rule: Rule, append_unknown: bool = True):
-        made.append(rule.rule)
-        return compile_builder(rule, append_unknown)
-
-    monkeypatch.setattr(Rule, "_compile_builder", counted)
-    paths = mapped(LazyRule).bind("localhost")
-    assert paths.match("/traits/CUSTOM_A") == ("/traits/<name>", {"name": "CUSTOM_A"})
-    assert made == []
-    assert [paths.build("/traits/<name>", {"name": name}) for name in "AB"] == ["/traits/A", "/traits/B"]
-    assert made == ["/traits/<name>"]

@@ -9,7 +9,7 @@ import pytest
 from placement.auth import strategy_from
 from placement.domain.identity import Identity
 from placement.errors import ConfigurationError, Unavailable
-from placement.settings import DatabaseSettings, Settings, load
+from placement.settings import Settings, load
 from tests.fakes.keystone import Issued, Keystone
 from tests.unit.auth.wsgi import Served
 
@@ -152,7 +152,3 @@ def test_an_unknown_plugin_stops_the_start_with_a_sentence(keystone: Keystone, t
     settings = settings_for(keystone, tmp_path, auth_type="no-such-plugin")
     with pytest.raises(ConfigurationError, match="keystone_authtoken"):
         Served(strategy_from(settings))
-
-
-def test_settings_made_by_hand_work_without_a_file() -> None:
-    assert Served(strategy_from(Settings(DatabaseSettings("sqlite://")))).call() == 401

@@ -4,18 +4,15 @@ from collections import Counter
 from functools import cache
 from itertools import product
 
-import numpy as np
-
 from placement.candidates.headroom.counting import CopyCounter
 from placement.candidates.headroom.forms import CloudInForms
 from placement.candidates.headroom.totals import Headroom, headroom
 from placement.candidates.serving import SetsInView
-from placement.cloud.columns import CloudColumns, CloudRows, cloud_view, with_changes
-from placement.domain.overlay import AS_IT_IS, Overlay
-from placement.domain.search_plan import CandidateRequest, NamedIds, plan_for
-from tests.clouds import SHARES
+from placement.cloud.columns import cloud_view
+from placement.domain.overlay import AS_IT_IS
+from placement.domain.search_plan import CandidateRequest, plan_for
 from tests.definition_of_candidates import Definition
-from tests.small_clouds import AGGREGATES, CLASSES, TRAITS, Cloud, shares_of
+from tests.small_clouds import Cloud, SetsInMemory, columns_of, ids_of
 
 MAX_STATES = 200_000
 
@@ -82,68 +79,13 @@ def _most(ways, left) -> int:
     return most(0, tuple(left[cell] for cell in cells))
 
 
-def cloud_in_forms(cloud: Cloud, overlay: Overlay = AS_IT_IS) -> CloudInForms:
+def cloud_in_forms(cloud: Cloud) -> CloudInForms:
     """Return a cloud as a snapshot would show it."""
-    real = CloudColumns.from_rows(
-        CloudRows([(node.root, node.id, node.parent or 0) for node in cloud.values()], _stocks(cloud))
-    )
-    class_ids = {name: number for number, name in enumerate(CLASSES)}
-    view = cloud_view(with_changes(real, overlay, class_ids), overlay)
-    return CloudInForms(view.columns, SetsInView(_Sets(cloud, real), view, real.providers), _ids(cloud), view.like)
+    columns, ids = columns_of(cloud), ids_of(cloud)
+    view = cloud_view(columns, AS_IT_IS)
+    sets = SetsInView(SetsInMemory(cloud, ids, columns.providers), view, columns.providers)
+    return CloudInForms(view.columns, sets, ids, view.like)
 
 
 def counted_headroom(request: CandidateRequest, in_forms: CloudInForms) -> Headroom:
     return headroom(CopyCounter(plan_for(request), in_forms))
-
-
-def _stocks(cloud: Cloud):
-    return [
-        (
-            node.id,
-            CLASSES.index(name),
-            (stock.total - stock.reserved) * stock.allocation_ratio,
-            stock.used,
-            stock.min_unit,
-            stock.max_unit,
-            stock.step_size,
-        )
-        for node in cloud.values()
-        for name, stock in node.inventories.items()
-    ]
-
-
-MARKS = (*TRAITS, SHARES, *AGGREGATES)
-
-
-def _ids(cloud: Cloud) -> NamedIds:
-    return NamedIds(
-        classes={name: number for number, name in enumerate(CLASSES)},
-        traits={name: MARKS.index(name) for name in (*TRAITS, SHARES)},
-        aggregates={name: MARKS.index(name) for name in AGGREGATES},
-        roots={node.uuid: node.root for node in cloud.values()},
-        shares=bool(shares_of(cloud)),
-    )
-
-
-class _Sets:
-    """Who has each trait, or is in each aggregate, of a small cloud."""
-
-    def __init__(self, cloud: Cloud, columns: CloudColumns) -> None:
-        self._nodes = [cloud[id_] for id_ in columns.providers.ids.tolist()]
-
-    def with_trait(self, trait_id: int):
-        return np.array([MARKS[trait_id] in node.traits for node in self._nodes], dtype=bool)
-
-    def in_aggregate(self, aggregate_id: int):
-        return np.array([MARKS[aggregate_id] in node.aggregates for node in self._nodes], dtype=bool)
-
-    def read_traits(self, trait_ids) -> None:
-        pass
-
-    def read_aggregates(self, aggregate_ids) -> None:
-        pass
-
-    def aggregates_of(self, providers):
-        return {
-            node.id: [MARKS.index(name) for name in node.aggregates] for node in self._nodes if node.id in providers
-        }

@@ -4,14 +4,10 @@ from collections import Counter
 from dataclasses import replace
 
 from hypothesis import given
-from hypothesis import strategies as st
 
-from placement.candidates.compose.slots import RequestBudget
-from placement.candidates.explain.alike_trees import AlikeTrees, SlotSearch, serving_trees
 from placement.candidates.explain.conditions import OF_AMOUNTS, Condition, ConditionKind, stages, with_traits_apart
 from placement.candidates.explain.explain import NOT_REMOVABLE, explain
 from placement.candidates.explain.explanation import Largest
-from placement.candidates.explain.masks import CloudMasks
 from placement.domain.search_plan import plan_for
 from tests.definition_of_candidates import Definition, without_part
 from tests.examples import examples
@@ -74,18 +70,6 @@ def is_told_by(condition: Condition, amount: Condition) -> bool:
     return combined or (
         condition.kind in OF_AMOUNTS and (condition.groups, condition.value) == (amount.groups, amount.value)
     )
-
-
-@examples(50)
-@given(situations, st.integers(0, 200))
-def test_what_steps_do_not_suffice_for_is_undecided(situation, steps):
-    request, cloud = situation
-    masked = CloudMasks(with_traits_apart(plan_for(request)), masks_of(request, cloud))
-    budget = RequestBudget(per_tree=steps, per_request=steps)
-    found = serving_trees(AlikeTrees(masked), SlotSearch(masked.plan, budget), masked.trees)
-    serving, undecided = ({*masked.providers.roots[trees].tolist()} for trees in found)
-    assert serving <= {*Definition(request, cloud).trees()} <= serving | undecided
-    assert budget.was_hit == bool(len(found.undecided))
 
 
 @examples(50)

@@ -5,12 +5,10 @@ from fractions import Fraction
 from functools import cache
 from random import Random
 
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from placement.allocators.bundle_packing import Copies
-from placement.candidates.headroom import mix
 from placement.candidates.headroom.counting import CopyCounter
 from placement.candidates.headroom.mix import of_mix
 from placement.candidates.headroom.totals import headroom
@@ -85,13 +83,6 @@ def compare(requests, shares, cloud) -> Copies:
 @given(seeds)
 def test_the_bounds_of_any_mix_hold(chance: Random) -> None:
     compare(*drawn_mix(chance, random_request), random_cloud(chance))
-
-
-@given(seeds)
-def test_the_bounds_of_a_mix_hold_when_no_steps_are_left(chance: Random) -> None:
-    with pytest.MonkeyPatch.context() as changed:
-        changed.setattr(mix, "STEPS", chance.choice((0, 10, 40)))
-        compare(*drawn_mix(chance, chance.choice((plain, random_request))), random_cloud(chance))
 
 
 def test_nearly_every_mix_in_a_small_cloud_is_known_exactly() -> None:

@@ -38,11 +38,6 @@ def test_hosts_and_tasks_are_read_plain_and_gzipped(folder: Path):
     assert trace.expected[trace.tasks[1]] == 2
 
 
-def test_a_file_without_models_has_tasks_for_any(folder: Path):
-    (folder / "pod_list_old.csv").write_text("cpu_milli,memory_mib,num_gpu,gpu_milli\n1,1,1,1000\n")
-    assert traces.read(folder, "old").tasks[0].kinds == frozenset()
-
-
 def test_arrivals_ask_for_just_so_much_and_are_the_same_for_a_seed(folder: Path):
     trace = traces.read(folder, "default")
     arrivals = trace.arrivals(42, percent=200)
@@ -75,19 +70,6 @@ def test_a_run_allocates_no_more_than_there_is(folder: Path, policy: str):
     assert all(0 < share <= 100 for share in done.allocated.values())
     assert list(done.allocated_by_arrival) == sorted(done.allocated_by_arrival)
     assert done.allocated[100] == done.allocated_by_arrival[50]
-
-
-def test_a_run_as_far_as_a_milestone_is_the_beginning_of_the_whole(folder: Path):
-    trace = traces.read(folder, "default")
-    whole, begun = filled(trace, "gradient", 42), filled(trace, "gradient", 42, until=110)
-    assert begun.allocated == {100: whole.allocated[100], 110: whole.allocated[110]}
-    assert begun.refused == whole.refused
-
-
-def test_a_last_task_that_goes_far_beyond_the_end_adds_no_sample(folder: Path):
-    """With three GPUs, a task for one of them is more than 30 %: seeds end at different shares."""
-    trace = traces.read(folder, "default")
-    assert {len(filled(trace, "best fit", seed).allocated_by_arrival) for seed in range(42, 50)} == {66}
 
 
 tasks = st.builds(lambda amount, share: DeviceTask({"C": amount}, 1, share), st.integers(0, 3), st.integers(1, 10))
@@ -154,22 +136,6 @@ def test_tasks_are_placed_by_what_has_arrived_before(plain_folder: Path) -> None
         (plain_folder / "tasks_default.csv").write_text(tasks)
         refused += come_and_gone(traces.read(plain_folder, "default"), "fragmentation").refused
     assert refused == ["1 GPU"]
-
-
-def test_giving_back_leaves_the_host_as_it_was(plain_folder: Path) -> None:
-    trace = traces.read(plain_folder, "default")
-    filling = FillingHosts(trace.hosts, Outlook(trace.expected, trace.supply))
-    for task in trace.tasks[:1] + trace.tasks[2:3]:
-        held = filling.placed(task)
-        assert held is not None
-        filling.give_back(task, held)
-        assert filling.hosts == trace.hosts
-
-
-def test_a_file_with_no_number_where_one_is_wanted_is_told(plain_folder: Path) -> None:
-    (plain_folder / "hosts.csv").write_text("host,devices,kind,VCPU\na,one,,1\n")
-    with pytest.raises(traces.NoTrace, match=r"hosts\.csv"):
-        traces.read(plain_folder, "default")
 
 
 SAMPLE = Path(__file__).parents[2] / "data" / "openb"
