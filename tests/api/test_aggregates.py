@@ -5,7 +5,7 @@ import uuid
 import pytest
 
 from tests.api.conftest import Api
-from tests.claims import ask, detail_of, make_provider
+from tests.claims import ask, make_provider
 
 A, B = (f"{letter * 8}-0000-4000-8000-000000000000" for letter in "ab")
 DASHLESS = uuid.UUID(B).hex
@@ -35,26 +35,6 @@ def test_an_aggregate_is_found_only_as_it_was_written(api: Api) -> None:
         for query in (f"member_of={lower}", f"member_of={upper}", f"member_of=!{lower}", f"member_of=!{upper}")
     }
     assert [*found.values()] == [[provider], [], [], [provider]]
-
-
-OTHER_FORMS = [
-    ("1.18", {"aggregates": [], "resource_provider_generation": 0}, "is not of type 'array'"),
-    ("1.18", ["pony"], "'pony' is not a 'uuid'"),
-    ("1.18", [A, A], "has non-unique elements"),
-    ("1.18", [1], "1 is not of type 'string'"),
-    ("1.19", [A], "is not of type 'object'"),
-    ("1.19", {"aggregates": [A]}, "'resource_provider_generation' is a required property"),
-    ("1.19", {"resource_provider_generation": 0}, "'aggregates' is a required property"),
-    ("1.19", {"aggregates": [A, A], "resource_provider_generation": 0}, "has non-unique elements"),
-    ("1.19", {"aggregates": None, "resource_provider_generation": 0}, "None is not of type 'array'"),
-    ("1.19", {"aggregates": [], "resource_provider_generation": None}, "None is not of type 'integer'"),
-]
-
-
-def test_bodies_of_another_form_are_refused(api: Api) -> None:
-    provider = make_provider(api)
-    for version, body, sentence in OTHER_FORMS:
-        assert sentence in detail_of(api.put(path(provider), body, version=version))
 
 
 @pytest.mark.any_database

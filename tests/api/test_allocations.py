@@ -13,7 +13,6 @@ from tests.claims import (
     consumer_generation,
     detail_of,
     entry,
-    error_of,
     generation,
     held,
     listed_entry,
@@ -25,32 +24,6 @@ from tests.claims import (
 )
 
 NOBODY = "11111111-2222-3333-4444-555555555555"
-
-
-def test_each_version_takes_its_own_form(api: Api) -> None:
-    provider = make_provider(api, VCPU=80)
-    shares = {provider: {"VCPU": 1}}
-    counted = {**old_entry(shares), "consumer_generation": None}
-    mapped = {**counted, "mappings": {"": [provider], "_GROUP-1": [provider, NOBODY]}}
-    bodies = {
-        "1.0": listed_entry(shares),
-        "1.7": listed_entry(shares),
-        "1.8": listed_entry(shares, **OWNER),
-        "1.11": listed_entry(shares, **OWNER),
-        "1.12": old_entry(shares),
-        "1.27": old_entry(shares),
-        "1.28": counted,
-        "1.33": counted,
-        "1.34": mapped,
-        "1.37": counted,
-        "1.38": {**mapped, "consumer_type": "INSTANCE"},
-        "1.39": entry(shares),
-    }
-    for version, body in bodies.items():
-        answer = api.put(f"/allocations/{new_uuid()}", body, version=version)
-        assert (answer.status_code, answer.data) == (204, b""), (version, answer.text)
-        assert "content-type" not in answer.headers
-    assert used(api, provider) == {"VCPU": len(bodies)}
 
 
 @pytest.mark.parametrize("version", ["1.12", "1.27", "1.28", "1.38"])
@@ -71,41 +44,6 @@ def test_the_consumer_in_the_path_is_a_uuid_in_any_spelling(api: Api) -> None:
     ask(api, "PUT", f"/allocations/{consumer.replace('-', '').upper()}", body=entry({provider: {"VCPU": 1}}))
     assert held(api, consumer) == {provider: {"VCPU": 1}}
     assert "Malformed consumer_uuid: pony" in detail_of(api.put("/allocations/pony", {}))
-
-
-@pytest.mark.parametrize(
-    ("resources", "reason"),
-    [
-        ({"MEMORY_MB": 1}, "Inventory for 'MEMORY_MB' on"),
-        ({"VCPU": 1}, "would violate inventory constraints"),
-        ({"VCPU": 18}, "would violate inventory constraints"),
-        ({"VCPU": 5}, "would violate inventory constraints"),
-        ({"DISK_GB": 9}, "The requested amount would exceed the capacity"),
-        ({"VCPU": 2, "DISK_GB": 9}, "The requested amount would exceed the capacity"),
-        ({"DISK_GB": 2**31}, "would violate inventory constraints"),
-        ({"DISK_GB": 2**63 - 1}, "would violate inventory constraints"),
-    ],
-    ids=str,
-)
-def test_what_the_inventory_does_not_allow_conflicts(api: Api, resources: dict[str, int], reason: str) -> None:
-    provider = make_provider(
-        api,
-        VCPU={"total": 16, "min_unit": 2, "max_unit": 16, "step_size": 2},
-        DISK_GB={"total": 10, "reserved": 6, "allocation_ratio": 2.0},
-    )
-    answer = api.put(f"/allocations/{NOBODY}", entry({provider: resources}))
-    assert "Unable to allocate inventory" in detail_of(answer, 409)
-    assert reason in detail_of(answer, 409)
-    assert error_of(answer, 409)["code"] == "placement.undefined_code"
-    claimed(api, {provider: {"VCPU": 16, "DISK_GB": 8}})
-
-
-def test_what_a_consumer_holds_already_does_not_count_against_it(api: Api) -> None:
-    provider = make_provider(api, VCPU=8)
-    consumer = claimed(api, {provider: {"VCPU": 5}})
-    ask(api, "PUT", f"/allocations/{consumer}", body=entry({provider: {"VCPU": 8}}, 1))
-    ask(api, "PUT", f"/allocations/{consumer}", body=entry({provider: {"VCPU": 8}}, 2))
-    assert used(api, provider) == {"VCPU": 8}
 
 
 class TestOverCapacity:
@@ -152,23 +90,6 @@ class TestOverCapacity:
         set_inventories(api, provider, VCPU={"total": 4, "max_unit": 4}, MEMORY_MB=1024)
         answer = api.put(f"/allocations/{consumer}", entry({provider: {"VCPU": 5}}, 1))
         assert "would violate inventory constraints" in detail_of(answer, 409)
-
-
-def test_generations_move_on_for_the_providers_named(api: Api) -> None:
-    one, other = make_provider(api, VCPU=8, MEMORY_MB=512), make_provider(api, VCPU=8)
-    consumer = claimed(api, {one: {"VCPU": 1, "MEMORY_MB": 1}})
-    assert (generation(api, one), generation(api, other)) == (2, 1)
-    ask(api, "PUT", f"/allocations/{consumer}", body=entry({one: {"VCPU": 1, "MEMORY_MB": 1}}, 1))
-    assert (generation(api, one), generation(api, other)) == (3, 1)
-    # It moves away: the generation of the provider it leaves is unchanged.
-    ask(api, "PUT", f"/allocations/{consumer}", body=entry({other: {"VCPU": 1}}, 2))
-    assert (generation(api, one), generation(api, other)) == (3, 2)
-    # It releases everything: the generation of the provider it leaves increases.
-    ask(api, "PUT", f"/allocations/{consumer}", body=entry({}, 3))
-    assert (generation(api, one), generation(api, other)) == (3, 3)
-    consumer = claimed(api, {one: {"VCPU": 1}})
-    ask(api, "DELETE", f"/allocations/{consumer}")
-    assert generation(api, one) == 4
 
 
 def test_an_empty_claim_of_an_unknown_consumer_leaves_nothing_behind(api: Api) -> None:
@@ -220,15 +141,6 @@ def test_a_provider_moves_on_once_however_many_consumers_name_it(api: Api) -> No
     body = {new_uuid(): entry({provider: {"VCPU": 1}}) for _ in range(3)}
     ask(api, "POST", "/allocations", body={gone: entry({}, 1), **body})
     assert generation(api, provider) == 3
-
-
-def test_the_sum_of_all_consumers_must_fit(api: Api) -> None:
-    provider = make_provider(api, VCPU=8)
-    body = {new_uuid(): entry({provider: {"VCPU": 3}}) for _ in range(3)}
-    answer = api.post("/allocations", body)
-    assert answer.status_code == 409
-    assert "The requested amount would exceed the capacity" in detail_of(answer, 409)
-    assert used(api, provider) == {"VCPU": 0}
 
 
 REFUSED = {

@@ -87,35 +87,6 @@ def test_a_role_decides_and_the_refusal_names_the_rule(start: Start) -> None:
     assert "placement:resource_providers:list" in error_of(refused)["detail"]
 
 
-def test_a_system_scoped_caller_is_refused_whatever_the_roles(start: Start) -> None:
-    client = start(api=NOAUTH2, oslo_policy={"enforce_new_defaults": "False"})
-    headers = {"x_auth_token": "admin", "x_roles": "admin,service,reader", "openstack_system_scope": "all"}
-    assert get(client, "/resource_providers", **headers).status_code == 403
-
-
-def test_readers_see_the_usages_of_their_own_project(start: Start) -> None:
-    client = start(api=NOAUTH2)
-    reader = {"x_auth_token": "alice:p1", "x_roles": "reader", "openstack_api_version": "placement 1.38"}
-    assert get(client, "/usages?project_id=p1", **reader).status_code == 200
-    assert get(client, "/usages?project_id=p2", **reader).status_code == 403
-
-
-@pytest.mark.parametrize(("new_defaults", "status"), [("True", 403), ("False", 400)])
-def test_an_administrator_reshapes_under_the_old_defaults_only(start: Start, new_defaults: str, status: int) -> None:
-    client = start(api=NOAUTH2, oslo_policy={"enforce_new_defaults": new_defaults})
-    headers = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
-    assert client.post("/reshaper", json={}, headers=headers).status_code == status
-
-
-def test_policy_yaml_opens_a_single_operation(start: Start, tmp_path: Path) -> None:
-    (tmp_path / "policy.yaml").write_text('"placement:resource_providers:list": "@"\n')
-    client = start(api=NOAUTH2)
-    assert get(client, "/resource_providers", x_auth_token="alice").status_code == 200
-    assert (
-        get(client, "/resource_classes", x_auth_token="alice", openstack_api_version="placement 1.2").status_code == 403
-    )
-
-
 @pytest.fixture
 def implicit(tmp_path: Path) -> Iterator[Client]:
     """An application without any configuration, as ``placement serve`` starts it."""

@@ -65,19 +65,6 @@ def test_one_sharing_provider_serves_the_unsuffixed_group_of_every_tree(api, mak
     }
 
 
-@pytest.mark.parametrize("path", ["/allocation_candidates", "/resource_providers"])
-def test_an_amount_of_ten_to_the_twentieth_is_malformed(api, path):
-    """The reference answers 500."""
-    assert api.get(f"{path}?resources=VCPU:{10**20}").status_code == 400
-
-
-def test_a_tree_that_does_not_exist_has_no_candidates(api: Api) -> None:
-    nowhere = str(uuid.uuid4())
-    for query in (f"resources=VCPU:1&in_tree={nowhere}", f"resources1=VCPU:1&in_tree1={nowhere}"):
-        answer = api.get(f"/allocation_candidates?{query}")
-        assert (answer.status_code, answer.json) == (200, {"allocation_requests": [], "provider_summaries": {}})
-
-
 @pytest.mark.parametrize("group", ["", "é"])
 @pytest.mark.parametrize("providers", [[], None, "x"])
 def test_mappings_of_a_group_without_a_suffix_are_not_looked_at(api: Api, group: str, providers: object) -> None:

@@ -16,7 +16,6 @@ from tests.claims import (
     generation,
     held,
     make_provider,
-    new_uuid,
     set_inventories,
     used,
 )
@@ -72,39 +71,6 @@ def test_a_class_moves_to_another_provider_with_what_is_allocated_of_it(api: Api
     assert (generation(api, root), generation(api, child)) == (6, 3)
 
 
-@pytest.mark.parametrize(
-    ("kept", "allocates", "steps"),
-    [
-        pytest.param({"VCPU": 8}, True, 3, id="inventories and allocations"),
-        pytest.param({"VCPU": 8}, False, 2, id="inventories"),
-        pytest.param({}, False, 1, id="no inventories"),
-    ],
-)
-def test_generations_move_on_as_the_reference_s_steps_add_up(
-    api: Api, root: str, kept: dict[str, int], allocates: bool, steps: int
-) -> None:
-    claims = {new_uuid(): entry({root: {"VCPU": 1}})} if allocates else {}
-    assert reshape(api, {root: inventories(1, **kept)}, claims).status_code == 204
-    assert generation(api, root) == 1 + steps
-
-
-def test_the_provider_that_everything_leaves_moves_on_once_more_where_consumers_are_cleared(
-    api: Api, root: str, child: str
-) -> None:
-    consumer = claimed(api, {root: {"VCPU": 1}})
-    assert reshape(api, {root: inventories(2)}, {consumer: entry({}, 1)}).status_code == 204
-    assert generation(api, root) == 4
-    assert held(api, consumer) == {}
-
-
-def test_providers_of_allocations_only_keep_their_inventories(api: Api, root: str, child: str) -> None:
-    consumer = new_uuid()
-    answer = reshape(api, {child: inventories(0, VCPU=1)}, {consumer: entry({root: {"VCPU": 1}, child: {"VCPU": 1}})})
-    assert answer.status_code == 204
-    assert classes_of(api, root) == {"VCPU": 8, "DISK_GB": 100}
-    assert (generation(api, root), consumer_generation(api, consumer)) == (2, 1)
-
-
 def test_an_inventory_in_use_does_not_disappear(api: Api, root: str) -> None:
     """The detail and the code are what nova looks for."""
     set_inventories(api, root, VCPU=8, DISK_GB=100, MEMORY_MB=10, PCPU=3)
@@ -115,40 +81,12 @@ def test_an_inventory_in_use_does_not_disappear(api: Api, root: str) -> None:
     assert sentence in detail_of(answer, 409)
 
 
-def test_a_claim_of_an_inventory_that_goes_is_in_its_way(api: Api, root: str) -> None:
-    answer = reshape(api, {root: inventories(1, DISK_GB=1)}, {NOBODY: entry({root: {"VCPU": 1}})})
-    assert error_of(answer, 409)["code"] == "placement.inventory.inuse"
-
-
-@pytest.mark.parametrize(
-    "vcpu",
-    [
-        3,
-        {"total": 8, "max_unit": 3},
-        {"total": 8, "min_unit": 5},
-        {"total": 8, "step_size": 3},
-        {"total": 8, "reserved": 5},
-    ],
-    ids=str,
-)
-def test_claims_are_judged_by_the_new_inventory(api: Api, root: str, vcpu: Any) -> None:
-    answer = reshape(api, {root: inventories(1, VCPU=vcpu)}, {NOBODY: entry({root: {"VCPU": 4}})})
-    assert "Unable to allocate inventory" in detail_of(answer, 409)
-
-
 def test_an_inventory_may_become_smaller_than_what_others_hold(api: Api, root: str) -> None:
     """As with PUT inventories; only what the reshape itself allocates has to fit."""
     claimed(api, {root: {"VCPU": 6}})
     assert reshape(api, {root: inventories(2, VCPU=4, DISK_GB=1)}).status_code == 204
     answer = reshape(api, {root: inventories(4, VCPU=4, DISK_GB=1)}, {NOBODY: entry({root: {"VCPU": 1}})})
     assert answer.status_code == 409
-
-
-def test_the_provider_generation_is_compared_before_anything_else(api: Api, root: str) -> None:
-    answer = reshape(api, {root: inventories(7, VCPU=1)}, {NOBODY: entry({root: {"VCPU": 1}}, 5)})
-    assert error_of(answer, 409)["code"] == "placement.concurrent_update"
-    assert f"resource provider generation conflict for provider {root}: actual: 1, given: 7" in detail_of(answer, 409)
-    assert "consumer" not in detail_of(answer, 409)
 
 
 def test_a_refused_reshape_changes_nothing(api: Api, root: str, child: str) -> None:

@@ -1,12 +1,14 @@
-"""The request bodies with allocations that each version accepts."""
+"""Which bodies are refused, with which sentence: each version of allocations, and each rule that a field can have."""
 
 from typing import Any
 
 import pytest
 
+from placement.api import aggregates, inventories, traits
+from placement.api import resource_providers as providers
 from placement.api.allocations import POST, PUT
-from placement.api.fields import load
-from placement.api.versions import Version
+from placement.api.fields import Field, load
+from placement.api.versions import MAXIMUM, Version
 from placement.errors import Invalid
 from tests.claims import OWNER, entry, listed_entry, old_entry
 
@@ -60,6 +62,25 @@ POST_FAULTS = [
 ]
 
 
+RULES: list[tuple[Field, Any, str]] = [
+    (providers.NEW.at(MAXIMUM), {"name": "a\0b"}, "contains a NUL character"),
+    (providers.NEW.at(MAXIMUM), {"name": "n" * 201}, "is too long. Failed validating 'maxLength'"),
+    (providers.NEW.at(MAXIMUM), {"name": "a", "uuid": None}, "None is not of type 'string'"),
+    (providers.NEW.at(MAXIMUM), {"name": "a", "parent_provider_uuid": 1}, "1 is not of type 'string', 'null'"),
+    (providers.NEW.at(Version(1, 13)), {"name": "a", "parent_provider_uuid": None}, "'parent_provider_uuid' was unexp"),
+    (aggregates.BARE_LIST, {}, "{} is not of type 'array'. Failed validating 'type' in schema"),
+    (aggregates.BARE_LIST, ["pony"], "'pony' is not a 'uuid'. Failed validating 'format' in schema['items']"),
+    (aggregates.BARE_LIST, [NOBODY, NOBODY], "has non-unique elements"),
+    (aggregates.AGGREGATES, {"aggregates": None}, "'resource_provider_generation' is a required property"),
+    (traits.TRAIT_SET, {"traits": [""], "resource_provider_generation": 0}, "'' should be non-empty"),
+    (inventories.CHANGED, {"total": 0, "resource_provider_generation": 0}, "0 is less than the minimum of 1"),
+    (inventories.CHANGED, {"total": 2**31, "resource_provider_generation": 0}, "is greater than the maximum of 2147"),
+    (inventories.NEW, {"total": 1, "resource_class": "VCPU", "allocation_ratio": "1"}, "'1' is not of type 'number'"),
+    (inventories.NEW, {"total": 1, "resource_class": "VCPU", "allocation_ratio": 3.5e38}, "maximum of 3.40282e+38"),
+    (inventories.NEW, {"total": 1, "resource_class": "VCPU", "pony": 1, "unicorn": 1}, "'pony' was unexpected"),
+]
+
+
 def version(text: str) -> Version:
     major, minor = text.split(".")
     return Version(int(major), int(minor))
@@ -76,6 +97,13 @@ def test_a_malformed_claim_is_refused(at: str, body: Any, fragment: str) -> None
 def test_a_malformed_set_of_claims_is_refused(at: str, body: Any, fragment: str) -> None:
     with pytest.raises(Invalid, match="JSON does not validate") as refused:
         load(POST.at(version(at)), body)
+    assert fragment in refused.value.message
+
+
+@pytest.mark.parametrize(("field", "body", "fragment"), RULES, ids=str)
+def test_a_value_that_breaks_a_rule_is_refused(field: Field, body: Any, fragment: str) -> None:
+    with pytest.raises(Invalid, match="JSON does not validate") as refused:
+        load(field, body)
     assert fragment in refused.value.message
 
 
