@@ -41,10 +41,7 @@ class _Window:
 class RationedLog:
     """Logs at most MAX_LINES lines of one cause within WINDOW_S, then how many it left out.
 
-    Args:
-        log: the logger to write to.
-        clock: returns seconds.
-        later: calls a function after a number of seconds.
+    ``later`` calls a function after a number of seconds.
     """
 
     def __init__(

@@ -115,10 +115,10 @@ class _Requests:
     def text(self, choice: tuple[int, ...]) -> str:
         """Return one candidate in the form that PUT /allocations accepts at the same microversion."""
         pattern = tuple(map(choice.index, choice))
-        found = self._templates.get(pattern)
-        if found is None:
-            found = self._templates[pattern] = self._template(pattern)
-        template, slots = found
+        cached = self._templates.get(pattern)
+        if cached is None:
+            cached = self._templates[pattern] = self._template(pattern)
+        template, slots = cached
         # A list is faster than a generator here, and this runs for every candidate.
         return template % tuple([self._uuids[choice[slot]] for slot in slots])
 
@@ -216,7 +216,7 @@ def _resources(answer: Answer, version: Version) -> dict[int, str]:
     texts = _Texts(text).__getitem__
     members, stocks = answer.providers.members, answer.providers.stocks
     # Providers outside the answer's trees may have been read as well.
-    return {id_: ",".join(filter(None, map(texts, of))) for id_, of in stocks.items() if id_ in members}
+    return {id_: ",".join(filter(None, map(texts, rows))) for id_, rows in stocks.items() if id_ in members}
 
 
 def _traits(providers: Summaries) -> dict[int, str]:
@@ -271,11 +271,11 @@ def _answer(call: Call, request: CandidateRequest, began: float) -> Answer | Wri
     except OutOfSteps:
         server.meters.searched(SearchSeen(perf_counter() - began, trees=0, candidates=0, complete=False))
         raise
-    server.meters.searched(_seen(answer, perf_counter() - began))
+    server.meters.searched(_search_seen(answer, perf_counter() - began))
     return answer
 
 
-def _seen(answer: Answer | WrittenAnswer, duration_s: float) -> SearchSeen:
+def _search_seen(answer: Answer | WrittenAnswer, duration_s: float) -> SearchSeen:
     if isinstance(answer, WrittenAnswer):
         trees, candidates = len(answer.providers), len(answer.candidates)
         return SearchSeen(duration_s, trees, candidates, complete=True, from_cache=True)

@@ -161,12 +161,12 @@ def delete(call: Call, consumer_uuid: str) -> Response:
     return call.empty()
 
 
-ONE = "/allocations/<consumer_uuid>"
+ONE_CONSUMER = "/allocations/<consumer_uuid>"
 OF_PROVIDER = "/resource_providers/<uuid>/allocations"
 ROUTES = (
     Route("POST", "/allocations", replace_many, rule=RULE + "manage", since=(1, 13), body=POST),
-    Route("GET", ONE, show, rule=RULE + "list", answers_json=True),
-    Route("PUT", ONE, replace, rule=RULE + "update", body=PUT),
-    Route("DELETE", ONE, delete, rule=RULE + "delete"),
+    Route("GET", ONE_CONSUMER, show, rule=RULE + "list", answers_json=True),
+    Route("PUT", ONE_CONSUMER, replace, rule=RULE + "update", body=PUT),
+    Route("DELETE", ONE_CONSUMER, delete, rule=RULE + "delete"),
     Route("GET", OF_PROVIDER, show_provider, rule="placement:resource_providers:allocations:list", answers_json=True),
 )

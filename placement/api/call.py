@@ -38,13 +38,13 @@ LEVEL = 1
 
 def answer_in_pieces(request: Request, pieces: Iterable[bytes], media_type: str) -> Response:
     """Answer with text written piece by piece; writing must not fail once LARGE_BYTES are out."""
-    left = iter(pieces)
+    remaining = iter(pieces)
     begun, size = [], 0
-    for piece in left:
+    for piece in remaining:
         begun.append(piece)
         size += len(piece)
         if size >= LARGE_BYTES:
-            return _large(request, chain(begun, left), media_type)
+            return _large(request, chain(begun, remaining), media_type)
     return Response(b"".join(begun), content_type=media_type)
 
 
@@ -193,6 +193,6 @@ class Call:
         """Add the caching headers of 1.15 and later. Datetimes in the tables are naive UTC."""
         if not self.since(15):
             return
-        moment = last_modified.replace(tzinfo=UTC) if last_modified else datetime.now(UTC)
-        response.headers["last-modified"] = http_date(moment)
+        instant = last_modified.replace(tzinfo=UTC) if last_modified else datetime.now(UTC)
+        response.headers["last-modified"] = http_date(instant)
         response.headers["cache-control"] = "no-cache"

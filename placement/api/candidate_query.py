@@ -76,7 +76,8 @@ def candidate_request(query: Query, version: Version) -> CandidateRequest:
     Raises:
         Invalid: with the reference's messages and codes.
     """
-    _check_keys(query, version)
+    patterns = [f"{prefix}({_SUFFIX.at(version)})?" for prefix in _PREFIXES.at(version)]
+    query.check(KEYS.at(version), patterns=patterns, required=() if patterns else ("resources",))
     root_required, root_forbidden = _root_traits(query)
     same_subtree = tuple(_subtree(value) for value in query.every("same_subtree"))
     groups = tuple(_group(query, suffix, version) for suffix in _suffixes(query, version))
@@ -105,12 +106,6 @@ def candidate_request(query: Query, version: Version) -> CandidateRequest:
 def _limit(value: str | None) -> int | None:
     """Return the maximum number of candidates. Ten digits or more mean no limit: no answer is that long."""
     return int(value) if value is not None and len(value) < 10 else None
-
-
-def _check_keys(query: Query, version: Version) -> None:
-    suffix = _SUFFIX.at(version)
-    patterns = [f"{prefix}({suffix})?" for prefix in _PREFIXES.at(version)]
-    query.check(KEYS.at(version), patterns=patterns, required=() if patterns else ("resources",))
 
 
 def _suffixes(query: Query, version: Version) -> Iterable[str]:

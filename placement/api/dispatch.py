@@ -64,30 +64,27 @@ def _begin(strategy: Identifier) -> None:
             raise Unauthorized
         log_for(request_id, sent_id, identity)
         if request.method not in READING:
-            CURRENT_ORIGIN.set(_origin(identity))
+            route = request.url_rule.rule if request.url_rule else ""
+            owner = identity.user_id, identity.project_id or ""
+            CURRENT_ORIGIN.set(Origin(request_id, *owner, f"{request.method} {route}"))
     if not is_console(path):  # console pages have no microversion
-        asked = environ.get("HTTP_OPENSTACK_API_VERSION")
-        g.version = _newest_for(asked) if is_planner_path(path) else requested_version(asked)
+        requested = environ.get("HTTP_OPENSTACK_API_VERSION")
+        g.version = _newest_for(requested) if is_planner_path(path) else requested_version(requested)
     _check_length(environ)
     # werkzeug ignores how many slashes a path begins with.
     if "\0" in path or path.startswith("//"):
         raise NotFound(NO_SUCH_PATH)
 
 
-def _newest_for(asked: str | None) -> Version:
+def _newest_for(requested: str | None) -> Version:
     """Return the newest microversion, whichever is requested: the planner API has no microversions.
 
     Raises:
         Invalid: the requested microversion is malformed.
     """
     with suppress(UnacceptableVersion):
-        requested_version(asked)
+        requested_version(requested)
     return MAXIMUM
-
-
-def _origin(identity: Identity) -> Origin:
-    route = request.url_rule.rule if request.url_rule else ""
-    return Origin(g.request_id, identity.user_id, identity.project_id or "", f"{request.method} {route}")
 
 
 def _end(_error: BaseException | None) -> None:
@@ -113,17 +110,11 @@ def _endpoint(server: Server, resource: Resource):  # type: ignore[no-untyped-de
 
 
 def _finish(response: Response) -> Response:
-    _tell_record()
+    # The outer middleware knows nothing of Flask.
+    record: RequestRecord | None = request.environ.get(RECORD)
+    if record is not None:
+        record.logged = CURRENT_REQUEST.get()
+        record.version = str(g.version) if g.version else None
+        record.route = request.url_rule.rule if request.url_rule else record.route
     response.headers["x-openstack-request-id"] = g.request_id
     return errors.version_headers(response)
-
-
-def _tell_record() -> None:
-    """Record what the outer middleware, which knows nothing of Flask, needs to know about this request."""
-    record: RequestRecord | None = request.environ.get(RECORD)
-    if record is None:
-        return
-    record.logged = CURRENT_REQUEST.get()
-    record.version = str(g.version) if g.version else None
-    if request.url_rule is not None:
-        record.route = request.url_rule.rule

@@ -143,20 +143,12 @@ def _unexpected(log: RationedLog, error: Exception) -> Response:
 
 
 def error_response(
-    asked: Request, status: HTTPStatus, message: str, *, code: str = UNDEFINED_CODE, **extra: Any
+    received: Request, status: HTTPStatus, message: str, *, code: str = UNDEFINED_CODE, **extra: Any
 ) -> Response:
-    """Build the answer for an error.
-
-    Args:
-        asked: the request, for its ``accept`` header.
-        status: the HTTP status.
-        message: the specific sentence.
-        code: the machine-readable code; shown from 1.23 on.
-        extra: further keys of the error object.
-    """
+    """Build the answer for an error; ``extra`` has further keys of the error object. Its code is shown from 1.23 on."""
     general = SENTENCES.get(status, status.phrase)
     detail = general if message in ("", general) else f"{general}\n\n{message}".strip()
-    if page := _page(asked, status, detail):
+    if page := _page(received, status, detail):
         return page
     error = {"status": int(status), "title": status.phrase, "detail": detail, **extra}
     if (request_id := g.get("request_id")) is not None:
@@ -167,9 +159,9 @@ def error_response(
     return Response(orjson.dumps({"errors": [error]}), status, content_type="application/json")
 
 
-def _page(asked: Request, status: HTTPStatus, detail: str) -> Response | None:
+def _page(received: Request, status: HTTPStatus, detail: str) -> Response | None:
     """Return the error as HTML or plain text where the client accepts that and not JSON."""
-    accepted = accepted_types(asked)
+    accepted = accepted_types(received)
     if accepted is None or accepted["application/json"]:
         return None
     title = f"{int(status)} {status.phrase}"
@@ -185,8 +177,8 @@ def version_headers(response: Response) -> Response:
     """Add the headers that state which microversion was used."""
     if (version := g.get("version")) is not None:
         response.headers["openstack-api-version"] = f"{SERVICE} {version}"
-        others = response.headers.get("vary")
-        response.headers["vary"] = f"{others}, openstack-api-version" if others else "openstack-api-version"
+        vary = response.headers.get("vary")
+        response.headers["vary"] = f"{vary}, openstack-api-version" if vary else "openstack-api-version"
     return response
 
 

@@ -149,10 +149,10 @@ def _loaded(field: Field, document: Any, refusal: Callable[[BodyPath, Fault], In
     return loaded
 
 
-def in_schema(what: str, path: BodyPath, fault: Fault) -> Invalid:
+def in_schema(subject: str, path: BodyPath, fault: Fault) -> Invalid:
     """Return an error worded as a JSON Schema validator would."""
     steps = "".join("['items']" if isinstance(step, int) else f"['properties'][{step!r}]" for step in path)
-    return Invalid(f"{what}: {fault}. Failed validating '{fault.rule}' in schema{steps}")
+    return Invalid(f"{subject}: {fault}. Failed validating '{fault.rule}' in schema{steps}")
 
 
 def missing(key: str) -> Fault:

@@ -66,7 +66,7 @@ def _shown(inventory: Inventory) -> dict[str, Any]:
 def list_inventories(call: Call, uuid: str) -> Response:
     """List the inventories of a provider."""
     stock = service.stock(call.database, uuid)
-    newest = max((moment for moment in stock.modified.values() if moment), default=None)
+    newest = max((changed_at for changed_at in stock.modified.values() if changed_at), default=None)
     shown = {name: _shown(inventory) for name, inventory in stock.inventories.items()}
     return call.json(
         {"resource_provider_generation": stock.generation, "inventories": shown},

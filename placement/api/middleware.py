@@ -117,7 +117,7 @@ KEEPER = "placement.keeper"
 """The environ key for the object that is to keep the connection; no client header can set it."""
 
 _PROTOCOLS = frozenset({"HTTP/1.0", "HTTP/1.1"})
-_OURS = frozenset({"connection", "content-length", "date", "transfer-encoding"})
+_REPLACED = frozenset({"connection", "content-length", "date", "transfer-encoding"})
 _MAX_HEAD_S = 5.0
 
 
@@ -162,9 +162,9 @@ class HandsOver:
             return self._application(environ, start_response)
         heads: list[tuple[str, list[tuple[str, str]]]] = []
 
-        def begin(status: str, headers: list[tuple[str, str]], *rest: Any) -> Callable[[bytes], object]:
+        def begin(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Callable[[bytes], object]:
             heads.append((status, headers))
-            return start_response(status, headers, *rest)
+            return start_response(status, headers, *exc_info)
 
         body = self._application(environ, begin)
         keeper: Keeper | None = environ.get(KEEPER)
@@ -206,7 +206,7 @@ def _hand_over(keeper: Keeper, number: int, sent: bytes) -> None:
 def _head(status: str, headers: list[tuple[str, str]]) -> bytes:
     """Return the head of an answer that ends when its connection does."""
     lines = [f"HTTP/1.1 {status}", f"Date: {http_date()}", "Connection: close"]
-    lines += [f"{name}: {value}" for name, value in headers if name.lower() not in _OURS]
+    lines += [f"{name}: {value}" for name, value in headers if name.lower() not in _REPLACED]
     return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
 

@@ -171,9 +171,9 @@ def parse_required(values: Sequence[str], version: Version) -> tuple[ALL_OF_ANY,
         if value.startswith("in:"):
             required.append(_alternative_traits(value, version))
         else:
-            wanted, unwanted = _listed_traits(value, version)
-            required += [frozenset({trait}) for trait in wanted]
-            forbidden |= unwanted
+            positive, negative = _listed_traits(value, version)
+            required += [frozenset({trait}) for trait in positive]
+            forbidden |= negative
     return required, frozenset(forbidden)
 
 
@@ -191,14 +191,14 @@ def _alternative_traits(value: str, version: Version) -> frozenset[str]:
 def _listed_traits(value: str, version: Version) -> tuple[list[str], set[str]]:
     """Return what ``A,!B`` requires and forbids. As in the reference, ``!!B`` means ``!B``."""
     traits = [trait.strip() for trait in value.split(",")]
-    wanted = [trait for trait in traits if not trait.startswith("!")]
-    unwanted = {trait.lstrip("!") for trait in traits if trait.startswith("!")}
+    positive = [trait for trait in traits if not trait.startswith("!")]
+    negative = {trait.lstrip("!") for trait in traits if trait.startswith("!")}
     form = _TRAITS_FORM + (_TRAITS_WITH_FORBIDDEN if version >= FORBIDDEN_TRAITS else _TRAITS)
-    if "" in wanted or "" in unwanted:
+    if "" in positive or "" in negative:
         raise Invalid(f"{form}. Got an empty trait in: {value}")
-    if unwanted and version < FORBIDDEN_TRAITS:
+    if negative and version < FORBIDDEN_TRAITS:
         raise Invalid(f"{form}. Got: {value}")
-    return wanted, unwanted
+    return positive, negative
 
 
 def parse_member_of(values: Sequence[str], version: Version, *, suffix: str = "") -> tuple[ALL_OF_ANY, frozenset[str]]:

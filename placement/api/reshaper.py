@@ -26,7 +26,7 @@ SCHEMAS = Versioned(
 def reshape(call: Call) -> Response:
     """Replace inventories and allocations together, all or none."""
     body = call.body(SCHEMAS)
-    wanted = {
+    reshaped = {
         uuid: ReshapedInventories(
             entry["resource_provider_generation"],
             {name: inventory_of(amounts) for name, amounts in entry["inventories"].items()},
@@ -34,7 +34,7 @@ def reshape(call: Call) -> Response:
         for uuid, entry in body["inventories"].items()
     }
     locks = call.server.settings.locks_for_all
-    service.reshape(call.database, wanted, claims_of(call, body["allocations"]), locks=locks)
+    service.reshape(call.database, reshaped, claims_of(call, body["allocations"]), locks=locks)
     return call.empty()
 
 

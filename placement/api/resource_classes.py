@@ -65,12 +65,12 @@ def delete(call: Call, name: str) -> Response:
     return call.empty()
 
 
-ONE = "/resource_classes/<name>"
+ONE_CLASS = "/resource_classes/<name>"
 ROUTES = (
     Route("GET", "/resource_classes", list_classes, rule=RULE + "list", since=(1, 2), answers_json=True),
     Route("POST", "/resource_classes", create, rule=RULE + "create", since=(1, 2), body=NEW_CLASS),
-    Route("GET", ONE, show, rule=RULE + "show", since=(1, 2), answers_json=True),
-    Route("PUT", ONE, rename, rule=RULE + "update", since=(1, 2), until=(1, 6), body=NEW_CLASS),
-    Route("PUT", ONE, ensure, rule=RULE + "update", since=(1, 7)),
-    Route("DELETE", ONE, delete, rule=RULE + "delete", since=(1, 2)),
+    Route("GET", ONE_CLASS, show, rule=RULE + "show", since=(1, 2), answers_json=True),
+    Route("PUT", ONE_CLASS, rename, rule=RULE + "update", since=(1, 2), until=(1, 6), body=NEW_CLASS),
+    Route("PUT", ONE_CLASS, ensure, rule=RULE + "update", since=(1, 7)),
+    Route("DELETE", ONE_CLASS, delete, rule=RULE + "delete", since=(1, 2)),
 )

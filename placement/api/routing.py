@@ -133,10 +133,6 @@ def check_media(route: Route, request: Request) -> None:
     """Refuse a body that is not JSON, and a client that does not accept JSON."""
     if route.body is not None and request.mimetype != JSON:
         raise UnsupportedMediaType(request.mimetype or "None")
-    if route.answers_json and not _is_accepted(route, request):
+    accepted = accepted_types(request) if route.answers_json else None
+    if accepted is not None and not (accepted[JSON] or (route.also_answers and accepted[route.also_answers])):
         raise NotAcceptable
-
-
-def _is_accepted(route: Route, request: Request) -> bool:
-    accepted = accepted_types(request)
-    return accepted is None or bool(accepted[JSON] or (route.also_answers and accepted[route.also_answers]))

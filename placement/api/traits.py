@@ -41,16 +41,16 @@ def _name_filter(value: str | None) -> tuple[list[str] | None, str]:
     """Return the names in ``in:A,B`` and the prefix in ``startswith:P``; any other word filters nothing."""
     if value is None:
         return None, ""
-    word, colon, wanted = value.partition(":")
+    word, colon, argument = value.partition(":")
     if not colon:
         raise Invalid(
             "Badly formatted name parameter. Expected name query string parameter in form: "
             f'?name=[in|startswith]:[name1,name2|prefix]. Got: "{value}"'
         )
     if word == "in":
-        check_size("name", [wanted])
-        return wanted.split(","), ""
-    return None, wanted if word == "startswith" else ""
+        check_size("name", [argument])
+        return argument.split(","), ""
+    return None, argument if word == "startswith" else ""
 
 
 def _associated(value: str | None) -> bool | None:

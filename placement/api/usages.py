@@ -56,14 +56,14 @@ def _whose(call: Call) -> tuple[str, str | None]:
     return project_id, call.query.last("user_id")
 
 
-def _shown(usage: Mapping[str | None, TypeUsage], wanted: str | None) -> dict[str, dict[str, int]]:
+def _shown(usage: Mapping[str | None, TypeUsage], consumer_type: str | None) -> dict[str, dict[str, int]]:
     """Return usage keyed by type name: one type, all types merged, or each of them."""
-    if wanted == ALL:
+    if consumer_type == ALL:
         return {ALL: _merged(usage)} if usage else {}
     return {
         type_ or UNTYPED: {**of_type.amounts, "consumer_count": of_type.consumers}
         for type_, of_type in usage.items()
-        if wanted in (None, type_ or UNTYPED)
+        if consumer_type in (None, type_ or UNTYPED)
     }
 
 

@@ -40,18 +40,18 @@ def requested_version(header: str | None) -> Version:
         Invalid: the header is malformed.
         UnacceptableVersion: this server does not support the microversion.
     """
-    wanted = microversion_parse.get_version({"openstack-api-version": header or ""}, SERVICE)
-    if not wanted:
+    requested = microversion_parse.get_version({"openstack-api-version": header or ""}, SERVICE)
+    if not requested:
         return MINIMUM
-    if wanted == "latest":
+    if requested == "latest":
         return MAXIMUM
     try:
-        major, minor = microversion_parse.parse_version_string(wanted)
+        major, minor = microversion_parse.parse_version_string(requested)
     except (TypeError, ValueError) as error:
-        raise Invalid(f"invalid version string: {wanted}") from error
+        raise Invalid(f"invalid version string: {requested}") from error
     version = Version(int(major), int(minor))
     if not MINIMUM <= version <= MAXIMUM:
-        raise UnacceptableVersion(f"Unacceptable version header: {wanted}")
+        raise UnacceptableVersion(f"Unacceptable version header: {requested}")
     return version
 
 

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 from inspect import getdoc
+from typing import TypeVar
 
 from placement import __version__
 from placement.api.candidate_query import KEYS, SUFFIX
@@ -25,6 +26,8 @@ from placement.openapi.notes import (
     USUAL_SUCCESS,
 )
 from placement.openapi.story import PlayedStep, examples, is_example_of
+
+Value = TypeVar("Value")
 
 PLACEHOLDER = re.compile(r"<(?:[a-z]+:)?(?P<name>[a-z_]+)>")
 
@@ -94,11 +97,11 @@ def _operation(routes: Sequence[Route], shown: Sequence[PlayedStep]) -> Json:
 
 def body_schemas() -> list[Json]:
     """Return the schema of every body, at every microversion."""
-    return [field.schema for route in ROUTES for _since, field in _bodies(route)]
+    return [field.schema for route in ROUTES for _since, field in _by_version(route, route.body)]
 
 
 def _body(routes: Sequence[Route], shown: Sequence[PlayedStep]) -> Json:
-    schemas = [(since, field.schema) for route in routes for since, field in _bodies(route)]
+    schemas = [(since, field.schema) for route in routes for since, field in _by_version(route, route.body)]
     content: Json = {"schema": _one_or_any(schemas)}
     sent = {example.step.title: example for example in shown if example.step.body is not None}
     if sent:
@@ -110,10 +113,11 @@ def _body(routes: Sequence[Route], shown: Sequence[PlayedStep]) -> Json:
     return {"required": every, "content": {"application/json": content}}
 
 
-def _bodies(route: Route) -> list[tuple[Version, Field]]:
-    if isinstance(route.body, Versioned):
-        return route.body.items()
-    return [] if route.body is None else [(Version(*route.since), route.body)]
+def _by_version(route: Route, described: Versioned[Value] | Value | None) -> list[tuple[Version, Value]]:
+    """Return what is described of a route with the microversion from which each applies."""
+    if isinstance(described, Versioned):
+        return described.items()
+    return [] if described is None else [(Version(*route.since), described)]
 
 
 def _statuses(routes: Sequence[Route]) -> list[int]:
@@ -124,13 +128,13 @@ def _statuses(routes: Sequence[Route]) -> list[int]:
         statuses |= {401, 403}
     if "<" in route.path or route.since > (1, 0) or routes[-1].until < MAXIMUM or route.path == "/metrics":
         statuses.add(404)
-    if any(each.status_if_unserved == 405 for each in routes):
+    if any(served.status_if_unserved == 405 for served in routes):
         statuses.add(405)
-    if not is_planner_path(route.path) or any(each.answers_json for each in routes):
+    if not is_planner_path(route.path) or any(served.answers_json for served in routes):
         statuses.add(406)
     if route.method != "GET":
         statuses |= {404, 409}
-    if any(each.body is not None for each in routes):
+    if any(served.body is not None for served in routes):
         statuses |= {413, 415}
     statuses |= FURTHER_FAILURES.get((route.method, route.path), set())
     return sorted(statuses)
@@ -196,19 +200,13 @@ def _in_path(name: str) -> Json:
 def _in_query(routes: Iterable[Route]) -> list[Json]:
     shown: dict[str, Json] = {}
     for route in routes:
-        for since, rules in _versions(route):
+        for since, rules in _by_version(route, route.query):
             for name, rule in rules.items():
                 shown.setdefault(name, _parameter(name, rule, max(since, Version(*route.since))))
     if any(route.query is KEYS for route in routes):
         shown["in_tree"] = _parameter("in_tree", UUID, Version(1, 31))
         return [*shown.values(), _groups()]
     return list(shown.values())
-
-
-def _versions(route: Route) -> list[tuple[Version, dict[str, Field]]]:
-    if isinstance(route.query, Versioned):
-        return route.query.items()
-    return [(Version(*route.since), route.query or {})]
 
 
 def _parameter(name: str, rule: Field, since: Version) -> Json:

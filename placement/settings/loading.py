@@ -36,14 +36,13 @@ def load(
     """Return the settings in force.
 
     Args:
-        config_files: the files given with ``--config-file``, which replace all default locations.
+        config_files: those given with ``--config-file``, which replace all default locations.
         environ: the environment variables, by default those of the process.
         config_dirs: the directories given with ``--config-dir``.
         search: whether to search the usual locations (``/etc/placement`` and oslo.config's others).
 
     Raises:
-        ConfigurationError: a file, including the planner file, is unreadable, a value is invalid, or no database is
-            configured.
+        ConfigurationError: a file is unreadable, a value is invalid, or no database is configured.
     """
     environ = os.environ if environ is None else environ
     source = read(config_files, environ, config_dirs=config_dirs, search=search)
@@ -195,13 +194,7 @@ def with_own_database(settings: Settings) -> Settings:
 
 
 def module_for(option: str, module: str, *, package: str, extra: str) -> Any:
-    """Import a module that an option needs.
-
-    Args:
-        option: the option as operators write it, such as ``[metrics] enabled``.
-        module: the module.
-        package: the package that it belongs to or needs.
-        extra: the extra that installs the package.
+    """Import a module that an option, such as ``[metrics] enabled``, needs of a package that an extra installs.
 
     Raises:
         ConfigurationError: the package is not installed.

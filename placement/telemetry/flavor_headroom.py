@@ -42,12 +42,7 @@ GAUGES = (
 class FlavorHeadroom:
     """The headroom of flavors, recounted in the background when it is requested and outdated.
 
-    Args:
-        database: the database of the cloud.
-        requests: the flavors.
-        settings: the maximum age, and whether to report hosts.
-        planner: which flavors are private, and the names of aggregates.
-        locks: the inventories that lock places: nothing fits into a place whose lock is held.
+    Nothing fits into a place whose lock is held.
     """
 
     def __init__(
@@ -83,14 +78,14 @@ class FlavorHeadroom:
 
     def _count(self) -> None:
         try:
-            self._lines = [line for found in self._found() for line in self._shown(found)]
+            self._lines = [line for counts in self._counts() for line in self._shown(counts)]
         except PlacementError as error:
             LOG.warning("The headroom of flavors is not up to date: %s", error.message)
         finally:
             self._counted_at = time.monotonic()
             self._turn.release()
 
-    def _found(self) -> Iterator[Headrooms]:
+    def _counts(self) -> Iterator[Headrooms]:
         listing = Listing(trees=self._settings.by_hypervisor, models=False, limit=MAX_HOSTS)
         try:
             yield headrooms(self._database, self._requests, listing, locks=self._locks)
@@ -102,13 +97,13 @@ class FlavorHeadroom:
                 except Invalid as error:
                     LOG.warning("The headroom of the flavor %s is not counted: %s", name, error.message)
 
-    def _shown(self, found: Headrooms) -> Iterator[str]:
+    def _shown(self, counts: Headrooms) -> Iterator[str]:
         names = {label: self._names_of(kind) for label, kind in KINDS.items()} if self._settings.by_hypervisor else {}
-        for name, counted in found.of.items():
+        for name, counted in counts.of.items():
             flavor, public = name.translate(ESCAPES), name not in self._planner.private_flavors
             yield f'{TOTAL}{{flavor_name="{flavor}",public="{public}"}} {counted.copies.least}\n'
             for root, copies in counted.trees:
-                host = found.providers[root].name.translate(ESCAPES)
+                host = counts.providers[root].name.translate(ESCAPES)
                 labels = "".join([f',{label}="{of_hosts.get(root, "")}"' for label, of_hosts in names.items()])
                 yield f'{BY_HOST}{{hypervisor="{host}",flavor_name="{flavor}"{labels}}} {copies.least}\n'
 

@@ -103,11 +103,13 @@ class Metrics(Meters):
             values.ValueClass = values.MultiProcessValue()  # type: ignore[no-untyped-call]
             values.MmapedDict = AllocatedFile  # type: ignore[attr-defined]
             own = CollectorRegistry()  # never scraped itself: scrapes read the files
-            self._make(own)
-            self._processes = ProcessGauges(own, database)
+            self._make_counters(own)
+            self._make_gauges(own)
+        self._introduced: int | None = None
         database.on_event = self._note
+        database.watch_pool(taken=self._connections.inc, given_back=self._connections.dec)
 
-    def _make(self, own: CollectorRegistry) -> None:
+    def _make_counters(self, own: CollectorRegistry) -> None:
         def counter(name: str, *labels: str) -> Counter:
             return Counter(name, MEANINGS[f"{name}_total"], labels, registry=own)
 
@@ -129,21 +131,51 @@ class Metrics(Meters):
         }
         self._cache_hits = counter("placement_candidate_cache_hits")
         self._children: dict[tuple[str, str, int], Histogram] = {}
+        self._starts = counter("placement_worker_starts")
+
+    def _make_gauges(self, own: CollectorRegistry) -> None:
+        def gauge(name: str, *labels: str, mode: Literal["livesum", "livemin"] = "livesum") -> Gauge:
+            return Gauge(name, MEANINGS[name], labels, registry=own, multiprocess_mode=mode)
+
+        self._in_progress = gauge("placement_requests_in_progress")
+        self._queue = gauge("placement_requests_waiting")
+        self._threads = gauge("placement_threads")
+        self._connections = gauge("placement_database_connections")
+        self._max_connections = gauge("placement_database_connections_limit")
+        self._listeners = gauge("placement_journal_listeners")
+        self._cached_since = gauge("placement_caches_read_timestamp_seconds", "of", mode="livemin")
 
     def _note(self, event: str, cause: str) -> None:
         """Record what has happened to the database, or that caches were read anew."""
         if event in self._of_database:
             self._of_database[event].labels(cause).inc()
         else:
-            self._processes.note_caches()
+            self._note_caches()
+
+    def _note_caches(self) -> None:
+        if self._database.read_anew_at is not None:
+            self._cached_since.labels("trees").set(self._database.read_anew_at)
 
     def begun(self, record: RequestRecord) -> None:
         """Record that a request has begun."""
-        self._processes.begin(record)
+        if self._introduced != os.getpid():
+            self._introduced = os.getpid()
+            self._starts.inc()
+            self._max_connections.set(self._database.most_connections)
+            self._note_caches()  # They may have been read before this process was forked.
+        self._in_progress.inc()
+        self._note_threads(record)
+
+    def _note_threads(self, record: RequestRecord) -> None:
+        use: ThreadUse | None = record.environ.get(THREADS)
+        if use is not None:
+            self._threads.set(use.threads)
+            self._queue.set(use.waiting())
 
     def __call__(self, record: RequestRecord) -> None:
         """Record a completed request."""
-        self._processes.end(record)
+        self._in_progress.dec()
+        self._note_threads(record)
         method = record.environ["REQUEST_METHOD"]
         key = (method if method in METHODS else "OTHER", record.route, record.status)
         child = self._children.get(key)
@@ -152,14 +184,14 @@ class Metrics(Meters):
         child.observe(record.duration_s)
         self._statements.inc(record.statements)
 
-    def searched(self, seen: SearchSeen) -> None:
+    def searched(self, search: SearchSeen) -> None:
         """Record a search for candidates."""
-        self._search.observe(seen.duration_s)
-        self._trees.observe(seen.trees)
-        self._candidates.observe(seen.candidates)
-        if not seen.complete:
+        self._search.observe(search.duration_s)
+        self._trees.observe(search.trees)
+        self._candidates.observe(search.candidates)
+        if not search.complete:
             self._budget_hits.inc()
-        if seen.from_cache:
+        if search.from_cache:
             self._cache_hits.inc()
 
     def found_nothing(self, cause: str) -> None:
@@ -168,7 +200,7 @@ class Metrics(Meters):
 
     def listening(self, count: int) -> None:
         """Record how many clients follow the journal in this process."""
-        self._processes.listening(count)
+        self._listeners.set(count)
 
     def exposition(self) -> bytes:
         """Return all metrics in the Prometheus text format: the counters, then the present capacity."""
@@ -210,62 +242,6 @@ def journal_lines(extent: JournalExtent) -> Iterator[str]:
     yield gauge("placement_journal_rows", extent.rows)
     yield gauge("placement_journal_age_seconds", extent.age_s)
     yield gauge("placement_journal_lag_seconds", extent.lag_s)
-
-
-class ProcessGauges:
-    """The gauges of this process.
-
-    Args:
-        registry: where they belong; it is never scraped itself, scrapes read the files of all processes.
-        database: whose connections are counted.
-    """
-
-    def __init__(self, registry: CollectorRegistry, database: Database) -> None:
-        def gauge(name: str, *labels: str, mode: Literal["livesum", "livemin"] = "livesum") -> Gauge:
-            return Gauge(name, MEANINGS[name], labels, registry=registry, multiprocess_mode=mode)
-
-        self._requests = gauge("placement_requests_in_progress")
-        self._queue = gauge("placement_requests_waiting")
-        self._threads = gauge("placement_threads")
-        self._connections = gauge("placement_database_connections")
-        self._most_connections = gauge("placement_database_connections_limit")
-        self._listeners = gauge("placement_journal_listeners")
-        self._cached_since = gauge("placement_caches_read_timestamp_seconds", "of", mode="livemin")
-        starts = "placement_worker_starts"
-        self._starts = Counter(starts, MEANINGS[f"{starts}_total"], registry=registry)
-        self._database = database
-        self._introduced: int | None = None
-        database.watch_pool(taken=self._connections.inc, given_back=self._connections.dec)
-
-    def begin(self, record: RequestRecord) -> None:
-        """Note that a request has begun."""
-        if self._introduced != os.getpid():
-            self._introduced = os.getpid()
-            self._starts.inc()
-            self._most_connections.set(self._database.most_connections)
-            self.note_caches()  # They may have been read before this process was forked.
-        self._requests.inc()
-        self._note_threads(record)
-
-    def end(self, record: RequestRecord) -> None:
-        """Note that a request has ended."""
-        self._requests.dec()
-        self._note_threads(record)
-
-    def listening(self, count: int) -> None:
-        """Note how many clients follow the journal in this process."""
-        self._listeners.set(count)
-
-    def note_caches(self) -> None:
-        """Note when caches were last read from the tables."""
-        if self._database.read_anew_at is not None:
-            self._cached_since.labels("trees").set(self._database.read_anew_at)
-
-    def _note_threads(self, record: RequestRecord) -> None:
-        use: ThreadUse | None = record.environ.get(THREADS)
-        if use is not None:
-            self._threads.set(use.threads)
-            self._queue.set(use.waiting())
 
 
 def memory_lines(directory: Path) -> Iterator[str]:

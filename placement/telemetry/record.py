@@ -4,8 +4,10 @@
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from werkzeug.wsgi import ClosingIterator
 
 from placement.store.connection.prepared import statements_so_far
 
@@ -82,10 +84,10 @@ class Observed:
         for observer in self._when_begun:
             observer(record)
 
-        def begin(status: str, headers: list[tuple[str, str]], *rest: Any) -> Callable[[bytes], object]:
+        def begin(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Callable[[bytes], object]:
             record.status = int(status[:3])
             record.length = _length(headers)
-            return start_response(status, headers, *rest)
+            return start_response(status, headers, *exc_info)
 
         try:
             body = self._application(environ, begin)
@@ -94,32 +96,12 @@ class Observed:
             record.status = 500
             self._tell(record)
             raise
-        return _WatchedBody(body, lambda: self._tell(record))
+        return ClosingIterator(body, lambda: self._tell(record))
 
     def _tell(self, record: RequestRecord) -> None:
         record.end()
         for observer in self._observers:
             observer(record)
-
-
-class _WatchedBody:
-    """A response body that calls a function once it has been sent."""
-
-    __slots__ = ("_body", "_done")
-
-    def __init__(self, body: "Iterable[bytes]", done: Callable[[], None]) -> None:
-        self._body = body
-        self._done = done
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self._body)
-
-    def close(self) -> None:
-        try:
-            if close := getattr(self._body, "close", None):
-                close()
-        finally:
-            self._done()
 
 
 def _length(headers: list[tuple[str, str]]) -> str:

@@ -59,13 +59,13 @@ def audit_json(findings: AuditFindings) -> dict[str, Any]:
         ],
         "overcommitted": [
             {
-                "provider_uuid": each.provider,
-                "name": each.name,
-                "resource_class": each.resource_class,
-                "used": each.used,
-                "capacity": each.capacity,
+                "provider_uuid": row.provider,
+                "name": row.name,
+                "resource_class": row.resource_class,
+                "used": row.used,
+                "capacity": row.capacity,
             }
-            for each in findings.overcommitted
+            for row in findings.overcommitted
         ],
         "odd_rows": list(findings.odd_rows),
         "consumers_without_allocations": _hits(findings.empty_consumers),

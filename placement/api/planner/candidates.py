@@ -12,7 +12,7 @@ from placement.api.call import Call
 from placement.api.planner.explain_json import explanation_json
 from placement.api.planner.request_document import Body, changes_of, ignored_in, planner_request
 from placement.api.planner.request_schemas import CANDIDATES
-from placement.api.planner.scores import INLINE_PROFILE, profile_of
+from placement.api.planner.scores import INLINE_PROFILE, profile_of, score_json
 from placement.api.routing import planner_route
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.planner.planner_search import PlannedCandidate
@@ -31,9 +31,9 @@ def answer_json(answer: PlannerAnswer) -> dict[str, Any]:
     """Return a whole answer: the shape of GET /allocation_candidates, with additions."""
     uuids = {id_: member.uuid for id_, member in answer.members.items()}
     shown = {
-        "allocation_requests": [allocation_request(one.proposal, uuids) for one in answer.candidates],
+        "allocation_requests": [allocation_request(candidate.proposal, uuids) for candidate in answer.candidates],
         "provider_summaries": _summaries(answer.providers),
-        "scores": [_score(one, uuids, answer.levels) for one in answer.candidates],
+        "scores": [_score(candidate, uuids, answer.levels) for candidate in answer.candidates],
         "complete": answer.complete,
         "searched": answer.searched,
     }
@@ -46,21 +46,15 @@ def allocation_request(proposal: Proposal, uuids: Uuids) -> dict[str, Any]:
         "allocations": {
             uuids[provider]: {"resources": dict(resources)} for provider, resources in proposal.amounts.items()
         },
-        "mappings": {suffix: [uuids[one] for one in providers] for suffix, providers in proposal.mappings.items()},
+        "mappings": {
+            suffix: [uuids[provider] for provider in providers] for suffix, providers in proposal.mappings.items()
+        },
     }
 
 
 def _score(candidate: PlannedCandidate, uuids: Uuids, levels: tuple[str, ...]) -> dict[str, Any]:
     score, proposal = candidate.score, candidate.proposal
-    shown: dict[str, Any] = {
-        "total": score.total,
-        "fit": score.fit,
-        "sra": score.sra,
-        "compactness": score.compactness,
-        "fragmentation": score.fragmentation,
-        "raw": {"fit": score.raw_fit, "sra": score.raw_sra},
-        "touched": dict(zip(levels, proposal.touched, strict=True)),
-    }
+    shown = score_json(score, dict(zip(levels, proposal.touched, strict=True)))
     if score.keeps_proportion is not None:
         shown["keeps_proportion"] = score.keeps_proportion
     if proposal.group_score is not None:

@@ -30,12 +30,7 @@ from placement.settings import PlannerSettings
 
 
 def gang_rules(body: Mapping[str, Any], settings: PlannerSettings, *, members: int) -> GangRules:
-    """Return the rules that a body states about its members as a whole.
-
-    Args:
-        body: the body as loaded by the schema.
-        settings: the fabric's levels.
-        members: the number of members.
+    """Return the rules that a loaded body states about its members as a whole.
 
     Raises:
         InvalidAt: a level does not exist, or rules contradict each other.
@@ -112,8 +107,8 @@ def what_fitted(members: Sequence[ClaimMember], outcomes: Sequence[Outcome]) -> 
     if not answers:
         raise refused[members[0].uuid]
     placed = ",".join([answers[member.uuid] for member in members if member.uuid in answers])
-    others = [_refused(member.uuid, refused[member.uuid]) for member in members if member.uuid in refused]
-    text = f'{{"members":[{placed}],"refused":{orjson.dumps(others).decode()}}}'
+    unplaced = [_refused(member.uuid, refused[member.uuid]) for member in members if member.uuid in refused]
+    text = f'{{"members":[{placed}],"refused":{orjson.dumps(unplaced).decode()}}}'
     return Response(text, 201 if any(outcome.is_new for outcome in outcomes) else 200, content_type=JSON)
 
 
@@ -128,21 +123,16 @@ def streamed(outcomes: Iterator[Outcome]) -> Response:
 
     An error in the first portion becomes a normal error response; a later one becomes the last line.
     """
-    first = [_lines_of(next(outcomes))]
+    first = next(outcomes)
     # Work done while the answer is sent still belongs to the request's caller.
     context = copy_context()
-    rest = iter(lambda: context.run(_next_lines, outcomes), None)
-    return Response(_counted(chain(first, rest)), 200, content_type=LINES)
+    later = iter(lambda: context.run(next, outcomes, None), None)
+    return Response(_counted(map(_lines_of, chain([first], later))), 200, content_type=LINES)
 
 
 def _lines_of(outcome: Outcome) -> Lines:
-    refused = [orjson.dumps({"refused": _refused(*one)}).decode() for one in outcome.refused.items()]
+    refused = [orjson.dumps({"refused": _refused(*entry)}).decode() for entry in outcome.refused.items()]
     return list(outcome.answers.values()), refused
-
-
-def _next_lines(outcomes: Iterator[Outcome]) -> Lines | None:
-    outcome = next(outcomes, None)
-    return None if outcome is None else _lines_of(outcome)
 
 
 def _counted(lines: Iterable[Lines]) -> Iterator[bytes]:
@@ -175,7 +165,8 @@ def make_claim(call: Call) -> Response:
     body = call.document(BODY)
     _check_fields(body)
     members = list(_members(call, body))
-    _check_consumers(members)
+    if len({member.uuid for member in members}) < len(members):
+        raise InvalidAt(("members",), "A consumer occurs twice.")
     gang = gang_rules(body, call.server.settings.planner, members=len(members))
     unfair, dry_run = unfair_members(call, body, members), body.get("dry_run", False)
     terms = ClaimTerms(digest_of(members, gang), unfair, dry_run=dry_run, gang=gang)
@@ -232,22 +223,22 @@ def _members(call: Call, body: Body) -> Iterator[ClaimMember]:
 
 
 def _listed(call: Call, body: Body, members: Sequence[Body]) -> Iterator[ClaimMember]:
-    if all("request" in one for one in members) and (unused := sorted(REQUESTED & body.keys())):
+    if all("request" in entry for entry in members) and (unused := sorted(REQUESTED & body.keys())):
         raise InvalidAt((unused[0],), "The key applies to no member, because each member has a request of its own.")
     same: ClaimMember | None = None
-    for one in members:
-        if "request" in one:
-            member = _member(call, one["consumer"], _with_terms_of_all(one["request"], body))
+    for entry in members:
+        if "request" in entry:
+            member = _member(call, entry["consumer"], _with_terms_of_all(entry["request"], body))
         elif same is None:
-            member = same = _member(call, one["consumer"], body)
+            member = same = _member(call, entry["consumer"], body)
         else:
-            member = replace(same, consumer=_consumer(one["consumer"]))
+            member = replace(same, consumer=_consumer(entry["consumer"]))
         yield replace(member, replaces=body.get("replaces", False))
 
 
 def _with_terms_of_all(request: Body, body: Body) -> Body:
     """Return a member's own request with what the claim says of all members, where the request says nothing itself."""
-    trees = [tree for said in (body, request) for tree in said.get("avoid", {}).get("trees", ())]
+    trees = [tree for terms in (body, request) for tree in terms.get("avoid", {}).get("trees", ())]
     inherited = {key: body[key] for key, silent in INHERITED.items() if key in body and not silent & request.keys()}
     return {**inherited, **request, "avoid": {"trees": trees}}
 
@@ -276,21 +267,11 @@ def _numbered(first: Claim, number: int) -> Claim:
     return replace(first, consumer_uuid=str(uuid.uuid5(uuid.UUID(first.consumer_uuid), str(number))))
 
 
-def _check_consumers(members: Sequence[ClaimMember]) -> None:
-    uuids = [member.uuid for member in members]
-    if len(set(uuids)) < len(uuids):
-        raise InvalidAt(("members",), "A consumer occurs twice.")
-
-
 ROUTES = (planner_route("POST", "/claims", make_claim, rule="claims", view_rules=(INLINE_PROFILE,), body=BODY),)
 
 
 def digest_of(members: Iterable[ClaimMember], gang: GangRules = ANYWHERE) -> str:
-    """Return the same text for the same claim.
-
-    Args:
-        members: the consumers and what each wants.
-        gang: how the members are to be placed on the fabric.
+    """Return the same text for the same claim of members, placed on the fabric by the same rules.
 
     Omitted fields are equal to empty ones (``"required": []``), and the order of keys, groups and sets is irrelevant.
     """
@@ -300,15 +281,15 @@ def digest_of(members: Iterable[ClaimMember], gang: GangRules = ANYWHERE) -> str
         request = member.request
         if id(request) not in requests:  # Usually one object for all members, which keep it alive.
             requests[id(request)] = repr(_of_request(request))
-        who = member.consumer
-        owner = (who.project_id, who.user_id, who.consumer_type)
-        said = (who.consumer_uuid, *owner, who.consumer_generation, member.replaces, requests[id(request)])
-        digest.update(repr(said).encode())
+        consumer = member.consumer
+        owner = (consumer.project_id, consumer.user_id, consumer.consumer_type)
+        terms = (consumer.consumer_uuid, *owner, consumer.consumer_generation, member.replaces, requests[id(request)])
+        digest.update(repr(terms).encode())
     return digest.hexdigest()
 
 
 def _of_request(request: PlannerRequest) -> Any:
-    groups = sorted(request.groups, key=lambda one: one.suffix)
+    groups = sorted(request.groups, key=lambda entry: entry.suffix)
     return _ordered(groups), {**_ordered(request), "groups": None}
 
 

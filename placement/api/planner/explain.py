@@ -10,7 +10,6 @@ from placement.api.routing import planner_route
 from placement.api.versions import MAXIMUM, Version, requested_version
 from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.explanation import Hint, HintKind
-from placement.domain.search_plan import CandidateRequest
 from placement.services.explain import explanation_of
 
 VERSION = "openstack-api-version"
@@ -38,13 +37,9 @@ def explain_candidates(call: Call) -> Response:
         locks=settings.locks_for_all,
         profile=settings.planner.profile_in_force if settings.ranking.enabled else None,
     )
-    return call.json(explanation_json(explained, _missing_policy(request) if lacks_policy else ()))
-
-
-def _missing_policy(request: CandidateRequest) -> list[Hint]:
     granular = tuple(group.suffix for group in request.groups if group.is_granular)
-    missing = len(granular) > 1
-    return [Hint(HintKind.NO_GROUP_POLICY, Condition(ConditionKind.GROUP_POLICY, granular, "none"))] if missing else []
+    hint = Hint(HintKind.NO_GROUP_POLICY, Condition(ConditionKind.GROUP_POLICY, granular, "none"))
+    return call.json(explanation_json(explained, [hint] if lacks_policy and len(granular) > 1 else ()))
 
 
 ROUTES = (planner_route("GET", "/explain", explain_candidates, rule="explain", query=KEYS),)

@@ -65,14 +65,14 @@ BODY = Object(
 def count(call: Call) -> Response:
     """Return the headroom of each request."""
     body = call.document(BODY)
-    asked = body.get("requests", call.server.settings.planner.flavors)
-    if not asked or len(body.get("requests", ())) > MAX_REQUESTS:
+    queries = body.get("requests", call.server.settings.planner.flavors)
+    if not queries or len(body.get("requests", ())) > MAX_REQUESTS:
         raise InvalidAt(("requests",), f"There must be 1 to {MAX_REQUESTS} requests, or flavors of the server.")
-    requests = {name: _request(call, name, one) for name, one in asked.items()}
+    requests = {name: _request(call, name, query) for name, query in queries.items()}
     options = {name: _options(call, request) for name, request in requests.items()}
     per, limit = body.get("per", "total"), body.get("limit", Listing().limit)
     taken = _taken(call, requests, options) if per == "share" else None
-    found = headrooms(
+    counts = headrooms(
         call.database,
         requests,
         Listing(trees=per == "tree", aggregates=per == "aggregate", limit=limit),
@@ -81,12 +81,12 @@ def count(call: Call) -> Response:
         options=options,
         locks=call.server.settings.locks_for_all,
     )
-    answer = headrooms_json(found)
-    for name, written in asked.items():
+    answer = headrooms_json(counts)
+    for name, written in queries.items():
         if isinstance(written, dict) and (ignored := ignored_in(call.server.settings.planner, written)):
             answer["headroom"][name]["ignored"] = ignored
     if taken is not None:
-        copies = {name: room.copies for name, room in found.of.items()}
+        copies = {name: room.copies for name, room in counts.of.items()}
         for name, rooms in by_share(call.database, call.server.usage_cache, copies, taken).items():
             answer["headroom"][name]["shares"] = shares_json(rooms[:limit], call.server.settings.planner.fair_share)
     return call.json(answer)
@@ -119,8 +119,8 @@ def count_query(call: Call) -> Response:
     """
     request = request_of_query(call.query)
     listing = Listing(trees=True, limit=min(request.limit or Listing().limit, MAX_LISTED))
-    found = headrooms(call.database, {QUERY_NAME: request}, listing, locks=call.server.settings.locks_for_all)
-    return call.json(counted_json(found.of[QUERY_NAME], found))
+    counts = headrooms(call.database, {QUERY_NAME: request}, listing, locks=call.server.settings.locks_for_all)
+    return call.json(counted_json(counts.of[QUERY_NAME], counts))
 
 
 def request_of_query(query: Query) -> CandidateRequest:
@@ -159,11 +159,11 @@ def _mix(weights: Mapping[str, float], requests: Mapping[str, CountedRequest]) -
     return {name: weight / sum(exact.values()) for name, weight in exact.items()}
 
 
-def _request(call: Call, name: str, asked: str | dict[str, Any]) -> CountedRequest:
+def _request(call: Call, name: str, query: str | dict[str, Any]) -> CountedRequest:
     try:
-        if isinstance(asked, str):
-            return request_of_text(asked)
-        return planner_request(load_document(REQUEST, asked), call.server.settings.planner)
+        if isinstance(query, str):
+            return request_of_text(query)
+        return planner_request(load_document(REQUEST, query), call.server.settings.planner)
     except Invalid as wrong:
         raise InvalidAt(("requests", name), wrong.message) from wrong
 
@@ -240,16 +240,16 @@ def _lacking_in_words(room: Headroom) -> str:
             if room.with_room
             else "No tree can serve it, even if it were empty."
         )
-    told = [f"{trees} {_all_of(names)}" for names, trees in room.lacking.items() if names]
-    if told:
-        number, _space, names = told[0].partition(" ")
-        told[0] = f"{number} {'lacks' if number == '1' else 'lack'} {names}"
-    apart = room.lacking.get((), 0)
-    if apart:
-        has = "has" if apart == 1 else "have"
-        told.append(f"{apart} {has} what is asked for, but not where it could be used together")
+    parts = [f"{trees} {_all_of(names)}" for names, trees in room.lacking.items() if names]
+    if parts:
+        number, _space, names = parts[0].partition(" ")
+        parts[0] = f"{number} {'lacks' if number == '1' else 'lack'} {names}"
+    scattered = room.lacking.get((), 0)
+    if scattered:
+        has = "has" if scattered == 1 else "have"
+        parts.append(f"{scattered} {has} what is asked for, but not where it could be used together")
     trees = f"{room.without_room} tree{'' if room.without_room == 1 else 's'}"
-    return f"Of {trees} without room {', '.join(told)}."
+    return f"Of {trees} without room {', '.join(parts)}."
 
 
 def _all_of(names: tuple[str, ...]) -> str:

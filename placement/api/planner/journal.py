@@ -18,7 +18,7 @@ from placement.store.journal.reading import Entry, Wanted
 
 RULE = "placement:planner:journal"
 USUAL_LIMIT = 100
-MOST = 1000
+MAX_LIMIT = 1000
 CLOCKS_DIFFER_BY = timedelta(seconds=1)
 
 _TEXT = text(shortest=1, longest=255)
@@ -44,12 +44,12 @@ def show_provider_at(call: Call) -> Response:
     call.authorize(RULE, project_id=None)
     _check_there_is_one(call)
     call.query.check(AT_QUERY, required=("provider", "time"))
-    provider, moment = call.query.last("provider") or "", moment_of(call.query.last("time") or "")
-    past = service.read_history(call.database, provider, moment)
+    provider, instant = call.query.last("provider") or "", moment_of(call.query.last("time") or "")
+    past = service.read_history(call.database, provider, instant)
     return call.json(
         {
             "provider_uuid": provider,
-            "time": time_text(moment),
+            "time": time_text(instant),
             "inventories": past.inventories,
             "usages": past.usages,
             "holders": past.holders,
@@ -74,15 +74,15 @@ def show_journal(call: Call) -> Response:
     _check_there_is_one(call)
     project = _project(call)
     call.query.check(QUERY)
-    wanted = _wanted(call, project)
+    filters = _filters(call, project)
     limit = int(call.query.last("limit") or USUAL_LIMIT)
     after = call.query.last("after")
     if after is not None and call.query.last("before") is not None:
         raise Invalid("before (older entries) and after (newer entries) exclude each other.")
     if call.request.accept_mimetypes.best_match([JSON, EVENT_STREAM]) == EVENT_STREAM:
         reached = call.request.headers.get("last-event-id") or after or "now"
-        return _stream(call, Following(wanted, limit, _cursor(call, reached)))
-    return _trail(call, wanted, limit) if after is None else _feed(call, wanted, limit, after)
+        return _stream(call, Following(filters, limit, _cursor(call, reached)))
+    return _trail(call, filters, limit) if after is None else _feed(call, filters, limit, after)
 
 
 def follow_changes(call: Call) -> Response:
@@ -90,8 +90,8 @@ def follow_changes(call: Call) -> Response:
     _check_there_is_one(call)
     call.authorize(RULE, project_id=None)
     reached = call.request.headers.get("last-event-id")
-    following = Following(Wanted(), MOST, _cursor(call, reached or "now"), sends_rows=False)
-    since = None if reached else _moment(call.query.last("since"))
+    following = Following(Wanted(), MAX_LIMIT, _cursor(call, reached or "now"), sends_rows=False)
+    since = None if reached else _instant(call.query.last("since"))
     newest = service.read_trail(call.database, Wanted(), limit=1) if since else []
     is_late = since is not None and any(entry.time >= since - CLOCKS_DIFFER_BY for entry in newest)
     return _stream(call, following, first=b"data: {}\n\n" if is_late else b"")
@@ -106,36 +106,36 @@ def _project(call: Call) -> str | None:
     return project
 
 
-def _wanted(call: Call, project: str | None) -> Wanted:
+def _filters(call: Call, project: str | None) -> Wanted:
     query = call.query
     return Wanted(
         consumer=query.last("consumer"),
         providers=tuple(query.every("provider"))[-1:],
         project=project,
         user=query.last("user"),
-        since=_moment(query.last("since")),
-        until=_moment(query.last("until")),
+        since=_instant(query.last("since")),
+        until=_instant(query.last("until")),
     )
 
 
-def _moment(text: str | None) -> datetime | None:
+def _instant(text: str | None) -> datetime | None:
     return None if text is None else moment_of(text)
 
 
-def _trail(call: Call, wanted: Wanted, limit: int) -> Response:
+def _trail(call: Call, filters: Wanted, limit: int) -> Response:
     before = call.query.last("before")
-    entries = service.read_trail(call.database, wanted, limit=limit, before=None if before is None else int(before))
+    entries = service.read_trail(call.database, filters, limit=limit, before=None if before is None else int(before))
     document = _document(call, entries)
     if len(entries) == limit:
         document["before"] = entries[-1].id
     return call.json(document)
 
 
-def _feed(call: Call, wanted: Wanted, limit: int, after: str) -> Response:
+def _feed(call: Call, filters: Wanted, limit: int, after: str) -> Response:
     place = _cursor(call, after)
     if after == "now":
         return call.json({"entries": [], "cursor": place.text})
-    entries, reached = service.read_feed(call.database, place, wanted, limit=limit)
+    entries, reached = service.read_feed(call.database, place, filters, limit=limit)
     return call.json(_document(call, entries) | {"cursor": reached.text})
 
 

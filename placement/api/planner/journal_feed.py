@@ -56,9 +56,9 @@ def entry_json(entry: Entry) -> dict[str, Any]:
     return {name: value for name, value in shown.items() if value is not None}
 
 
-def time_text(moment: datetime) -> str:
+def time_text(instant: datetime) -> str:
     """Return a journal timestamp, which is naive UTC, in ISO 8601."""
-    return moment.isoformat(timespec="milliseconds") + "Z"
+    return instant.isoformat(timespec="milliseconds") + "Z"
 
 
 def moment_of(text: str) -> datetime:
@@ -68,8 +68,8 @@ def moment_of(text: str) -> datetime:
         Invalid: the text is not a time in ISO 8601.
     """
     try:
-        moment = datetime.fromisoformat(text)
-        return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+        instant = datetime.fromisoformat(text)
+        return instant if instant.tzinfo is None else instant.astimezone(UTC).replace(tzinfo=None)
     except (ValueError, OverflowError) as error:
         hint = " In an address, + is written %2B." if " " in text else ""
         raise Invalid(f"'{text[:100]}' is not a time in ISO 8601.{hint}") from error
@@ -170,27 +170,19 @@ class Listener:
 
 
 class Listeners:
-    """All clients of this process that follow the journal.
-
-    Args:
-        database: the database whose journal they follow.
-        most: the maximum number of clients.
-        on_change: called with the number of clients whenever it changes.
-        pace: the intervals to keep.
-        clock: returns seconds.
-    """
+    """All clients of this process that follow the journal; ``on_change`` is called with their number."""
 
     def __init__(
         self,
         database: Database,
-        most: int,
+        max_clients: int,
         *,
         on_change: Callable[[int], object] | None = None,
         pace: Pace = Pace(),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._database = database
-        self._most = most
+        self._most = max_clients
         self._on_change = on_change
         self._pace = pace
         self._clock = clock
@@ -240,8 +232,8 @@ class Listeners:
     def newly_welcomed(self) -> list[Listener]:
         """Return the listeners that the thread has not seen yet."""
         with self._lock:
-            found, self._welcomed = self._welcomed, []
-            return found
+            newcomers, self._welcomed = self._welcomed, []
+            return newcomers
 
 
 class _Loop:
@@ -321,29 +313,33 @@ class _Loop:
 
     def _tell_news(self) -> None:
         try:
-            here = newest(self._database) if self._served else None
-            waiting = [one for one in self._served if not one.unsent and one.following.cursor != here]
-            told: dict[Following, tuple[bytes, Following] | None] = {}
+            newest_cursor = newest(self._database) if self._served else None
+            waiting = [
+                listener
+                for listener in self._served
+                if not listener.unsent and listener.following.cursor != newest_cursor
+            ]
+            events: dict[Following, tuple[bytes, Following] | None] = {}
             for listener in waiting:
-                self._tell(listener, told)
+                self._tell(listener, events)
             self._is_failing = False
         except Exception as error:
             if not self._is_failing:
                 LOG.warning("The journal cannot be read for the clients that follow it; trying again. %s", error)
             self._is_failing = True
 
-    def _tell(self, listener: Listener, told: dict[Following, tuple[bytes, Following] | None]) -> None:
+    def _tell(self, listener: Listener, events: dict[Following, tuple[bytes, Following] | None]) -> None:
         """Send a listener its next event; the next turn sends any further ones."""
         place = listener.following
-        if place not in told:
+        if place not in events:
             try:
-                told[place] = next_event(self._database, place)
+                events[place] = next_event(self._database, place)
             except Gone:
-                told[place] = None
-        if (found := told[place]) is None:
+                events[place] = None
+        if (event := events[place]) is None:
             self._end(listener)  # when the client reconnects, it gets the reason
             return
-        text, listener.following = found
+        text, listener.following = event
         if text:
             self._look_at = self._clock()
             self._send(listener, text)

@@ -34,10 +34,6 @@ OUTSIDE = ""
 def names_as_groups(request: PlannerRequest, levels: Mapping[str, str]) -> PlannerRequest:
     """Turn a request's names into groups if it also has groups or rules; else return it unchanged.
 
-    Args:
-        request: the request.
-        levels: the trait of each level's places, by level name.
-
     Raises:
         InvalidAt: a name contains a group of no known level, or names express something that groups cannot.
     """
@@ -50,7 +46,7 @@ def names_as_groups(request: PlannerRequest, levels: Mapping[str, str]) -> Plann
         path, resource_class = split_name(name)
         amounts[path][resource_class] = amount
     outside = amounts.pop((), {})
-    named = [_named_group(path, of, levels) for path, of in amounts.items()]
+    named = [_named_group(path, inner, levels) for path, inner in amounts.items()]
     suffixes = [_written(path) for path in amounts]
     return replace(
         request,
@@ -78,8 +74,8 @@ def _written(path: Path) -> str:
 def _level(path: Path, levels: Mapping[str, str]) -> str:
     """Return the name of the level of a path's last group."""
     word = path[-1][0]
-    known = {name.lower(): name for name in levels} | {trait: name for name, trait in levels.items()}
-    level = known.get(word) or known.get(word.lower())
+    names = {name.lower(): name for name in levels} | {trait: name for name, trait in levels.items()}
+    level = names.get(word) or names.get(word.lower())
     if level is None:
         raise InvalidAt(("paths", _written(path)), f"There is no level {word!r}; there are {', '.join(levels)}.")
     return level
@@ -96,20 +92,20 @@ def _written_names(amounts: Mapping[str, int]) -> Iterator[tuple[tuple[str, str]
     """Yield (group, class or trait) and the name that asks for it."""
     for name, amount in amounts.items():
         path, last = split_name(name)
-        for asked in enumerated_traits(last, amount) if is_enumerated(last) else [last]:
-            yield (_written(path), asked), name
+        for resource in enumerated_traits(last, amount) if is_enumerated(last) else [last]:
+            yield (_written(path), resource), name
 
 
 def _with_outside(groups: Sequence[PlannerGroup], outside: Mapping[str, int]) -> Iterator[PlannerGroup]:
     """Yield the groups, adding to the unsuffixed one what names request outside groups."""
-    unsuffixed = [one for one in groups if one.suffix == OUTSIDE]
+    unsuffixed = [group for group in groups if group.suffix == OUTSIDE]
     if outside and not unsuffixed:
         yield PlannerGroup(group=RequestGroup(suffix=OUTSIDE, resources=dict(outside)))
-    for one in groups:
-        resources = dict(one.group.resources)
-        for name, amount in outside.items() if one in unsuffixed else ():
+    for group in groups:
+        resources = dict(group.group.resources)
+        for name, amount in outside.items() if group in unsuffixed else ():
             resources[name] = resources.get(name, 0) + amount
-        yield replace(one, group=replace(one.group, resources=resources))
+        yield replace(group, group=replace(group.group, resources=resources))
 
 
 def _nesting(paths: Sequence[Path], levels: Mapping[str, str]) -> Iterator[Within]:
@@ -128,7 +124,7 @@ def _expanded(groups: Sequence[str], suffixes: Sequence[str]) -> tuple[str, ...]
     named: list[str] = []
     for written in groups:
         name = PREFIX.sub("", written, count=1)
-        below = [one for one in suffixes if one == name or one.startswith(f"{name}/")]
+        below = [suffix for suffix in suffixes if suffix == name or suffix.startswith(f"{name}/")]
         named += below or [written]
     return tuple(dict.fromkeys(named))
 
@@ -140,8 +136,8 @@ def _below(rule: Rule, suffixes: Sequence[str]) -> Rule:
 def _named_affinity(rule: Affinity, suffixes: Sequence[str]) -> Affinity:
     primaries = _expanded([rule.primary], suffixes)
     primary = primaries[0] if len(primaries) == 1 else rule.primary
-    others = [one for one in _expanded(rule.secondaries, suffixes) if one != primary]
-    return replace(rule, primary=primary, secondaries=tuple(others))
+    secondaries = [suffix for suffix in _expanded(rule.secondaries, suffixes) if suffix != primary]
+    return replace(rule, primary=primary, secondaries=tuple(secondaries))
 
 
 Body = Mapping[str, Any]
@@ -152,11 +148,7 @@ CONFLICTING_TRAITS = "Traits are required and forbidden: {}."
 
 
 def planner_request(body: Body, settings: PlannerSettings) -> PlannerRequest:
-    """Return the request that a body describes.
-
-    Args:
-        body: the body as loaded by the schema; Koordinator's keys in it are translated.
-        settings: the known levels, profiles and devices.
+    """Return the request that a loaded body describes, with Koordinator's keys in it translated.
 
     Raises:
         InvalidAt: fields contradict each other or name something unknown.
@@ -166,12 +158,12 @@ def planner_request(body: Body, settings: PlannerSettings) -> PlannerRequest:
     elif about_pods := {"task", "ignore_unknown"} & body.keys():
         raise InvalidAt((min(about_pods),), "The key needs a pod, and the request has none.")
     if KOORDINATOR & body.keys():
-        said = load_document(REQUEST, in_planner_words(body, settings.devices))
+        translated = load_document(REQUEST, in_planner_words(body, settings.devices))
         body = {
             **body,
-            "groups": {**said["groups"], **body.get("groups", {})},
-            "affinity": [*body.get("affinity", ()), *said["affinity"]],
-            "exclusive": [*body.get("exclusive", ()), *said["exclusive"]],
+            "groups": {**translated["groups"], **body.get("groups", {})},
+            "affinity": [*body.get("affinity", ()), *translated["affinity"]],
+            "exclusive": [*body.get("exclusive", ()), *translated["exclusive"]],
         }
     body = {**body, "groups": dict(_groups_by_class(body.get("groups", {}), settings))}
     request = names_as_groups(replace(_request(body), **_in_paths(body, settings)), settings.levels)
@@ -214,8 +206,8 @@ def _pod(body: Body, settings: PlannerSettings) -> PastedPod:
 
 def explains(body: Body, *, by_default: bool) -> bool:
     """Tell whether a body asks for an explanation."""
-    said: bool = body.get("explain", body.get("score", {}).get("explain", by_default))
-    return said
+    explained: bool = body.get("explain", body.get("score", {}).get("explain", by_default))
+    return explained
 
 
 def _request(body: Body) -> PlannerRequest:
@@ -231,7 +223,10 @@ def _request(body: Body) -> PlannerRequest:
         root_required=frozenset[str]().union(*root.required),
         root_forbidden=root.forbidden,
         affinity=tuple(_affinity(index, rule) for index, rule in enumerate(body.get("affinity", ()))),
-        within=tuple(_within(rule) for rule in body.get("within", ())),
+        within=tuple(
+            Within(groups=tuple(rule["groups"]), level=rule["level"], required=_is_required(rule))
+            for rule in body.get("within", ())
+        ),
         exclusive=tuple(Exclusive(groups=tuple(r["groups"]), level=r["level"]) for r in body.get("exclusive", ())),
         avoided_trees=both_spellings(body.get("avoid", {}).get("trees", ())),
         translate=body.get("translate", False),
@@ -248,16 +243,16 @@ def _in_paths(body: Body, settings: PlannerSettings) -> dict[str, Any]:
     devices = settings.devices
     first = group_paths({**body.get("paths", {}), **body.get("tree", {})}, devices)
     running, before = [
-        [group_paths(one, devices, (key, index)) for index, one in enumerate(body.get(key, ()))]
+        [group_paths(container, devices, (key, index)) for index, container in enumerate(body.get(key, ()))]
         for key in ("containers", "init_containers")
     ]
-    listed = [one for one in (first, *running) if one]
+    listed = [container for container in (first, *running) if container]
     if before and not listed:
         raise InvalidAt(("init_containers",), "Init containers run before containers: name containers or paths, too.")
     return {
         "paths": listed[0] if listed else {},
         "containers": tuple(listed[1:]),
-        "init_containers": tuple([one for one in before if one]),
+        "init_containers": tuple([container for container in before if container]),
     }
 
 
@@ -302,10 +297,6 @@ def _affinity(index: int, rule: Body) -> Affinity:
     return Affinity(primary=primary, secondaries=secondaries, level=rule["level"], required=_is_required(rule))
 
 
-def _within(rule: Body) -> Within:
-    return Within(groups=tuple(rule["groups"]), level=rule["level"], required=_is_required(rule))
-
-
 def _is_required(rule: Body) -> bool:
     return bool(rule.get("mode", "required") == "required")
 
@@ -329,22 +320,22 @@ def _faults_of_groups(request: PlannerRequest) -> Iterator[tuple[BodyPath, str]]
         yield ("groups",), f"There are more than {MAX_GROUPS} groups."
     secondaries = [suffix for rule in request.affinity for suffix in rule.secondaries]
     tied = frozenset[str]().union(*request.same_subtree)
-    for one in request.groups:
-        path = ("groups", one.suffix)
-        if len(one.group.resources) > MAX_CLASSES:
+    for group in request.groups:
+        path = ("groups", group.suffix)
+        if len(group.group.resources) > MAX_CLASSES:
             yield (*path, "resources"), f"There are more than {MAX_CLASSES} resource classes."
-        if not one.group.is_granular and (one.count != 1 or one.everything or one.per_subtree or one.device):
+        if not group.group.is_granular and (group.count != 1 or group.everything or group.per_subtree or group.device):
             yield path, "The unsuffixed group cannot have a count: its classes may come from different providers."
-        if one.per_subtree and secondaries.count(one.suffix) != 1:
+        if group.per_subtree and secondaries.count(group.suffix) != 1:
             yield (*path, "count"), f'"{PER_SUBTREE}" is for a group that one affinity has beside its primary.'
-        if not one.group.resources and one.suffix not in tied:
+        if not group.group.resources and group.suffix not in tied:
             yield path, "A group without resources must be in same_subtree."
-        if conflicts := [any_of for any_of in one.group.required if any_of <= one.group.forbidden]:
+        if conflicts := [any_of for any_of in group.group.required if any_of <= group.group.forbidden]:
             yield path, CONFLICTING_TRAITS.format(", ".join(sorted(conflicts[0])))
 
 
 def _faults_of_rules(request: PlannerRequest, settings: PlannerSettings) -> Iterator[tuple[BodyPath, str]]:
-    known = {one.suffix for one in request.groups}
+    existing = {group.suffix for group in request.groups}
     affinity = [((rule.primary, *rule.secondaries), rule.level) for rule in request.affinity]
     rules = {
         "affinity": affinity,
@@ -353,17 +344,17 @@ def _faults_of_rules(request: PlannerRequest, settings: PlannerSettings) -> Iter
     }
     for name, listed in rules.items():
         for index, (groups, level) in enumerate(listed):
-            yield from _unknown((name, index, "groups"), groups, known)
+            yield from _unknown((name, index, "groups"), groups, existing)
             is_level = level in settings.levels or level.isupper() or (name == "exclusive" and level == THE_DEVICE)
             if not is_level:
                 sentence = f"There is no level {level!r}; there are {', '.join(settings.levels)}, and traits."
                 yield (name, index, "level"), sentence
     for index, suffixes in enumerate(request.same_subtree):
-        yield from _unknown(("same_subtree", index), sorted(suffixes), known)
+        yield from _unknown(("same_subtree", index), sorted(suffixes), existing)
 
 
-def _unknown(path: BodyPath, suffixes: Iterable[str], known: set[str]) -> Iterator[tuple[BodyPath, str]]:
-    if unknown := [suffix for suffix in suffixes if suffix not in known]:
+def _unknown(path: BodyPath, suffixes: Iterable[str], existing: set[str]) -> Iterator[tuple[BodyPath, str]]:
+    if unknown := [suffix for suffix in suffixes if suffix not in existing]:
         yield path, f"There is no group {unknown[0]!r}."
 
 

@@ -85,8 +85,8 @@ def _line_for_resources(resources: Any) -> str:
     """Return what to write instead of resources that are not in a group, with what they are."""
     if isinstance(resources, Mapping) and resources.keys() & {"requests", "limits"}:
         return AROUND_A_POD.format(pod=_line({"spec": {"containers": [{"resources": resources}]}}))
-    asked = resources if isinstance(resources, Mapping) and resources else {"VCPU": 2}
-    return f'A group requests resources: "groups": {_line({"": {"resources": asked}})}.'
+    amounts = resources if isinstance(resources, Mapping) and resources else {"VCPU": 2}
+    return f'A group requests resources: "groups": {_line({"": {"resources": amounts}})}.'
 
 
 def _line(value: Any) -> str:

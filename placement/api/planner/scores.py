@@ -16,6 +16,7 @@ from placement.api.fields import MAX_ITEMS, Array, BodyPath, Faults, Map, Object
 from placement.api.planner.request_fields import PROFILE, profile_hint
 from placement.api.routing import planner_route
 from placement.candidates.request_scores import ScoredRequest, TakenRows
+from placement.candidates.scores import Score
 from placement.errors import ConfigurationError, InvalidAt
 from placement.services import scores as service
 from placement.settings.planner.document import IMPORT_HINT
@@ -85,8 +86,10 @@ def score_requests(call: Call) -> Response:
         levels,
         judge=call.server.fragmentation_judges.of(profile),
     )
-    touched = {counts: dict(zip(levels, counts, strict=True)) for counts in {each.score.touched for each in scored}}
-    return call.json({"profile": profile.name, "scores": [_shown(each, touched) for each in scored]})
+    touched = {
+        counts: dict(zip(levels, counts, strict=True)) for counts in {request.score.touched for request in scored}
+    }
+    return call.json({"profile": profile.name, "scores": [_shown(request, touched) for request in scored]})
 
 
 def profile_of(call: Call, name: str | dict[str, Any] | None) -> RankingProfile:
@@ -113,8 +116,16 @@ def profile_of(call: Call, name: str | dict[str, Any] | None) -> RankingProfile:
 
 
 def _shown(scored: ScoredRequest, touched: dict[Counts, dict[str, int]]) -> dict[str, Any]:
-    """Return a score as JSON, given how numbers of places are shown; parts that the profile does not use are null."""
-    total, fit, sra, compactness, fragmentation, counts, keeps_proportion, raw_fit, raw_sra = scored.score
+    """Return a scored request as JSON, given how numbers of places are shown."""
+    shown = score_json(scored.score, touched[scored.score.touched])
+    shown["keeps_proportion"] = scored.score.keeps_proportion
+    shown["has_room"] = scored.has_room
+    return shown
+
+
+def score_json(score: Score, touched: dict[str, int]) -> dict[str, Any]:
+    """Return a score as JSON, with how many places it touches at each level; unused parts of a profile are null."""
+    total, fit, sra, compactness, fragmentation, _touched, _keeps_proportion, raw_fit, raw_sra = score
     return {
         "total": total,
         "fit": fit,
@@ -122,9 +133,7 @@ def _shown(scored: ScoredRequest, touched: dict[Counts, dict[str, int]]) -> dict
         "compactness": compactness,
         "fragmentation": fragmentation,
         "raw": {"fit": raw_fit, "sra": raw_sra},
-        "touched": touched[counts],
-        "keeps_proportion": keeps_proportion,
-        "has_room": scored.has_room,
+        "touched": touched,
     }
 
 

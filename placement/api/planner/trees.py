@@ -32,21 +32,21 @@ def list_trees(call: Call) -> Response:
     call.query.check(LIST_QUERY)
     name, disabled = call.query.last("name") or "", call.query.last("disabled")
     search = ProviderSearch(words=(name,) if name else (), disabled=None if disabled is None else disabled == "true")
-    found = found_providers(call.database, search, first=0, most=int(call.query.last("limit") or USUAL_LIMIT))
+    result = found_providers(call.database, search, first=0, most=int(call.query.last("limit") or USUAL_LIMIT))
     trees = [
         {
             "uuid": row.uuid,
             "name": row.name,
             "providers": row.size,
-            "disabled": row.id in found.disabled,
+            "disabled": row.id in result.disabled,
             "resources": {
                 stock.class_name: {"capacity": stock.capacity, "used": stock.used}
-                for stock in found.stocks.get(row.id, ())
+                for stock in result.stocks.get(row.id, ())
             },
         }
-        for row in found.part.rows
+        for row in result.part.rows
     ]
-    return call.json({"trees": trees, "complete": not found.part.has_more})
+    return call.json({"trees": trees, "complete": not result.part.has_more})
 
 
 def show_tree(call: Call, uuid: str) -> Response:
@@ -59,8 +59,8 @@ def drain_tree(call: Call, uuid: str) -> Response:
     body = call.document(BODY)
     if not body.get("dry_run", False):
         service.drain(call.database, uuid, by=DrainBy(body.get("by", DrainBy.TRAIT)))
-    found = evacuation(call.database, uuid, options_for(call, {}))
-    return call.json({**_shown(found, targets=True), "dry_run": body.get("dry_run", False)})
+    result = evacuation(call.database, uuid, options_for(call, {}))
+    return call.json({**_shown(result, targets=True), "dry_run": body.get("dry_run", False)})
 
 
 def enable_tree(call: Call, uuid: str) -> Response:
@@ -77,13 +77,13 @@ def remove_tree(call: Call, uuid: str) -> Response:
     return call.empty()
 
 
-def _shown(found: Evacuation, *, targets: bool) -> dict[str, Any]:
-    consumers = [_consumer(consumer) | (_target(consumer) if targets else {}) for consumer in found.consumers]
+def _shown(result: Evacuation, *, targets: bool) -> dict[str, Any]:
+    consumers = [_consumer(consumer) | (_target(consumer) if targets else {}) for consumer in result.consumers]
     return {
-        "uuid": found.uuid,
-        "name": found.name,
-        "disabled": found.is_disabled,
-        "complete": found.complete,
+        "uuid": result.uuid,
+        "name": result.name,
+        "disabled": result.is_disabled,
+        "complete": result.complete,
         "consumers": consumers,
     }
 

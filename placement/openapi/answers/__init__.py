@@ -30,10 +30,7 @@ _ANSWERS: dict[tuple[str, str, int], Versioned[Json]] = {**plain.ANSWERS, **plan
 def answers_to(method: str, path: str, status: int) -> list[tuple[Version, Json]]:
     """Return the schemas of an answer's body with the microversion from which each applies, oldest first.
 
-    Args:
-        method: the route's method.
-        path: the route's path, with its placeholders.
-        status: the answer's status. The result is empty if such an answer has no body.
+    None if such an answer has no body. The path is the route's, with its placeholders.
     """
     if (answers := _ANSWERS.get((method, path, status))) is not None:
         return answers.items()

@@ -112,7 +112,7 @@ _USAGES: Versioned[Json] = Versioned(
 )
 _DISCOVERY = {"versions": [{"id": str, "min_version": str, "max_version": str, "status": str, "links": [_LINK]}]}
 
-_ONE = "/resource_providers/<uuid>"
+_PROVIDER_PATH = "/resource_providers/<uuid>"
 ANSWERS: dict[tuple[str, str, int], Versioned[Json]] = {
     ("GET", "/", 200): always(_DISCOVERY),
     ("GET", "/healthcheck", 200): always({"status": one_of(["ok"])}),
@@ -129,24 +129,24 @@ ANSWERS: dict[tuple[str, str, int], Versioned[Json]] = {
     ("GET", "/allocation_candidates", 200): _CANDIDATES,
     ("GET", "/resource_providers", 200): _PROVIDER_LIST,
     ("POST", "/resource_providers", 200): Versioned({(1, 20): _PROVIDER.at(Version(1, 20))}),
-    ("GET", _ONE, 200): _PROVIDER,
-    ("PUT", _ONE, 200): _PROVIDER,
-    ("GET", f"{_ONE}/inventories", 200): always(shared("ProviderInventories")),
-    ("PUT", f"{_ONE}/inventories", 200): always(shared("ProviderInventories")),
-    ("POST", f"{_ONE}/inventories", 201): always(shared("ProviderInventory")),
-    ("GET", f"{_ONE}/inventories/<name>", 200): always(shared("ProviderInventory")),
-    ("PUT", f"{_ONE}/inventories/<name>", 200): always(shared("ProviderInventory")),
-    ("GET", f"{_ONE}/aggregates", 200): _AGGREGATES,
-    ("PUT", f"{_ONE}/aggregates", 200): _AGGREGATES,
+    ("GET", _PROVIDER_PATH, 200): _PROVIDER,
+    ("PUT", _PROVIDER_PATH, 200): _PROVIDER,
+    ("GET", f"{_PROVIDER_PATH}/inventories", 200): always(shared("ProviderInventories")),
+    ("PUT", f"{_PROVIDER_PATH}/inventories", 200): always(shared("ProviderInventories")),
+    ("POST", f"{_PROVIDER_PATH}/inventories", 201): always(shared("ProviderInventory")),
+    ("GET", f"{_PROVIDER_PATH}/inventories/<name>", 200): always(shared("ProviderInventory")),
+    ("PUT", f"{_PROVIDER_PATH}/inventories/<name>", 200): always(shared("ProviderInventory")),
+    ("GET", f"{_PROVIDER_PATH}/aggregates", 200): _AGGREGATES,
+    ("PUT", f"{_PROVIDER_PATH}/aggregates", 200): _AGGREGATES,
     ("GET", "/traits", 200): always(_TRAITS),
-    ("GET", f"{_ONE}/traits", 200): always(shared("ProviderTraits")),
-    ("PUT", f"{_ONE}/traits", 200): always(shared("ProviderTraits")),
+    ("GET", f"{_PROVIDER_PATH}/traits", 200): always(shared("ProviderTraits")),
+    ("PUT", f"{_PROVIDER_PATH}/traits", 200): always(shared("ProviderTraits")),
     ("GET", "/resource_classes", 200): always({"resource_classes": [shared("ResourceClass")]}),
     ("GET", "/resource_classes/<name>", 200): always(shared("ResourceClass")),
     ("PUT", "/resource_classes/<name>", 200): always(shared("ResourceClass")),
     ("GET", "/allocations/<consumer_uuid>", 200): _OF_CONSUMER,
-    ("GET", f"{_ONE}/allocations", 200): _OF_PROVIDER,
-    ("GET", f"{_ONE}/usages", 200): always(_GENERATION | {"usages": AMOUNTS}),
+    ("GET", f"{_PROVIDER_PATH}/allocations", 200): _OF_PROVIDER,
+    ("GET", f"{_PROVIDER_PATH}/usages", 200): always(_GENERATION | {"usages": AMOUNTS}),
     ("GET", "/usages", 200): _USAGES,
 }
 """Method, the route's path, status -> the body. Answers that are missing here have no body or are errors."""
