@@ -7,7 +7,7 @@ from, however many trees they are found in.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import chain, islice
@@ -52,7 +52,7 @@ class PooledRanking:
         """The slots that take anything: their index, their demand, and what they take of the classes that count."""
         self._nothing: OwnAmounts = (0,) * len(scores.weighed)
         self._demands = {demand for _index, demand, _amounts in self._taking}
-        self._found_elsewhere: set[object] = set()
+        self._of_other_trees: set[object] = set()
 
     def ranked(self, batch: Sequence[Keyed]) -> Iterator[RankedPart]:
         """Yield the candidates of some trees in groups, each with the key of its best."""
@@ -68,13 +68,10 @@ class PooledRanking:
                 equal_parts[tree.root] = own_part
             elif any([not tree.sharing >= {*tree.options[demand]} for demand in self._demands]):
                 yield from self._of_tree(tree)
-        yield from self._of_equal_parts([tree for tree in trees if tree.root in equal_parts], equal_parts)
-
-    def _of_equal_parts(self, trees: Sequence[Tree], own_parts: Mapping[int, OwnAmounts]) -> Iterator[RankedPart]:
-        """Yield the candidates of trees that give the same in each of theirs, so that only compactness orders them."""
-        for tree in trees:
+        for tree in [tree for tree in trees if tree.root in equal_parts]:
             if composed := self._compact_first.composed_in(tree):
-                key = self._scores.key_of(self._sums.of(tree.root), own_parts[tree.root], composed.counts)
+                # All candidates give the same of the tree, so that only compactness orders them.
+                key = self._scores.key_of(self._sums.of(tree.root), equal_parts[tree.root], composed.counts)
                 if not (key[FAILS] and self._scores.filters):
                     yield key, (), tree, composed.choices
 
@@ -89,15 +86,12 @@ class PooledRanking:
         if next(composed.choices, None) is not None:
             self._budget.was_hit = True
         for roots, choices in groups.items():
-            key = self._key_of_pools(roots, alone)
+            row = self._sums.together(roots, alone.root_of)
+            # Ranks among trees as if it had been found in its own.
+            root = row[0] if self._scores.tell_trees_apart else alone.root
+            key = (*self._scores.weight_of_pools(row), root)
             if not (key[FAILS] and self._scores.filters) and not self._was_found(alone, roots, choices):
                 yield key, (*sorted(roots), alone.root), self._within(alone, roots), iter(choices)
-
-    def _key_of_pools(self, roots: AbstractSet[int], alone: Tree) -> Key:
-        row = self._sums.together(roots, alone.root_of)
-        weight = self._scores.weight_of_pools(row)
-        # Ranks among trees as if it had been found in its own.
-        return (*weight, row[0] if self._scores.tell_trees_apart else alone.root)
 
     def _was_found(self, alone: Tree, roots: AbstractSet[int] | None, rows: Sequence[Sequence[int]]) -> bool:
         """Note what sharing providers serve alone; tell whether another tree that gives nothing gave the same.
@@ -110,18 +104,18 @@ class PooledRanking:
         if alone.gives_of_its_own:
             return False
         name = roots, tuple(map(tuple, rows))
-        is_known = name in self._found_elsewhere
-        self._found_elsewhere.add(name)
-        return is_known
+        was_found = name in self._of_other_trees
+        self._of_other_trees.add(name)
+        return was_found
 
     def _of_tree(self, tree: Tree) -> Iterator[RankedPart]:
         """Yield the candidates that take anything of the tree itself, the best score first, then by compactness."""
         choices = self._composer.choices(tree)
         ranked = sorted(self._with_ranks(tree, islice(choices, self._most)), key=itemgetter(0))
-        others = self._with_ranks(tree, self._noting_more(choices))
-        if ranked or (ranked := [*islice(others, 1)]):
-            ((rank, _counts), _choice), *_rest = ranked
-            yield (*rank, tree.root), (), tree, (choice for _key, choice in chain(ranked, others))
+        further = self._with_ranks(tree, self._noting_more(choices))
+        if ranked or (ranked := [*islice(further, 1)]):
+            (rank, _counts), _choice = ranked[0]
+            yield (*rank, tree.root), (), tree, (choice for _key, choice in chain(ranked, further))
 
     def _with_ranks(self, tree: Tree, choices: Iterator[Choice]) -> Iterator[_RankedChoice]:
         """Yield choices with their sort keys, without those that take nothing of the tree or are filtered out."""

@@ -116,10 +116,15 @@ def check(claims: Sequence[Claim], situation: Situation) -> None:
         Invalid: there is no such provider or resource class.
     """
     for claim in claims:
-        _check_generation(claim, situation.generations.get(claim.consumer_uuid))
+        actual = situation.generations.get(claim.consumer_uuid)
+        if claim.checks_generation and claim.consumer_generation != actual:
+            expected = "null" if actual is None else actual
+            raise ConcurrentUpdate(
+                f"consumer generation conflict - expected {expected} but got {claim.consumer_generation}"
+            )
     for claim in claims:
         # Not a set difference, which would go over the providers of all claims once for each claim.
-        for uuid in [one for one in claim.allocations if one not in situation.providers]:
+        for uuid in [uuid for uuid in claim.allocations if uuid not in situation.providers]:
             raise Invalid(f"Allocation for resource provider '{uuid}' that does not exist.")
     for claim in claims:
         for (_, name), _ in claim.portions():
@@ -127,14 +132,6 @@ def check(claims: Sequence[Claim], situation: Situation) -> None:
                 raise Invalid(
                     f"Unable to allocate inventory for consumer {claim.consumer_uuid}: No such resource class {name}."
                 )
-
-
-def _check_generation(claim: Claim, actual: int | None) -> None:
-    if claim.checks_generation and claim.consumer_generation != actual:
-        expected = "null" if actual is None else actual
-        raise ConcurrentUpdate(
-            f"consumer generation conflict - expected {expected} but got {claim.consumer_generation}"
-        )
 
 
 def supplies(tx: Transaction, situation: Situation) -> dict[StockName, Supply]:
@@ -147,10 +144,10 @@ def supplies_and_locks(
 ) -> tuple[dict[StockName, Supply], UsedLocks]:
     """Return the same, plus which of some locks are in use anywhere in the cloud."""
     uuids = {provider.id: provider.uuid for provider in situation.providers.values()}
-    found, used = store.supplies_with_locks(tx, uuids, locks)
+    stocks, used = store.supplies_with_locks(tx, uuids, locks)
     names = {class_id: name for name, class_id in situation.class_ids.items()}
-    names |= tx.names.classes.names(tx.connection, {class_id for _, class_id in found} - names.keys())
-    return {(uuids[provider], names[class_id]): supply for (provider, class_id), supply in found.items()}, used
+    names |= tx.names.classes.names(tx.connection, {class_id for _, class_id in stocks} - names.keys())
+    return {(uuids[provider], names[class_id]): supply for (provider, class_id), supply in stocks.items()}, used
 
 
 def carry_out(
@@ -167,7 +164,11 @@ def carry_out(
     check_fit([portion for claim in claims for portion in claim.portions()], supplies, situation.freed)
     store.replace_allocations(tx, situation.held, _wanted(claims, situation))
     store.advance_providers(tx, _touched(claims, situation))
-    _settle_consumers(tx, situation)
+    kept = [consumer for uuid, consumer in situation.consumers.items() if uuid in situation.owners]
+    if kept:
+        advance_consumers(tx, [(consumer, _owner_of(consumer, situation)) for consumer in kept])
+    if gone := [consumer.id for uuid, consumer in situation.consumers.items() if uuid not in situation.owners]:
+        delete_consumers(tx, gone)
 
 
 def _wanted(claims: Sequence[Claim], situation: Situation) -> dict[HeldKey, int]:
@@ -186,14 +187,6 @@ def _touched(claims: Sequence[Claim], situation: Situation) -> set[int]:
     cleared = {claim.consumer_uuid for claim in claims if not claim.allocations}
     named = {situation.providers[uuid].id for claim in claims for uuid in claim.allocations}
     return named | {held.provider_id for held in situation.held if held.consumer_uuid in cleared}
-
-
-def _settle_consumers(tx: Transaction, situation: Situation) -> None:
-    kept = [consumer for uuid, consumer in situation.consumers.items() if uuid in situation.owners]
-    if kept:
-        advance_consumers(tx, [(consumer, _owner_of(consumer, situation)) for consumer in kept])
-    if gone := [consumer.id for uuid, consumer in situation.consumers.items() if uuid not in situation.owners]:
-        delete_consumers(tx, gone)
 
 
 def _owner_of(consumer: Consumer, situation: Situation) -> ConsumerOwner:
@@ -234,7 +227,7 @@ def refuse_held_places(tx: Transaction, claims: Sequence[Claim], situation: Situ
         for claim in claims
     ]
     for place in held:
-        outsiders = [one for one in changes if not one.holds(place)]
+        outsiders = [change for change in changes if not change.holds(place)]
         if taking := _first_that_takes_more(outsiders, place, parents):
             raise _refusal(tx, taking.claim, place)
 
@@ -250,10 +243,6 @@ class _ConsumerChange(NamedTuple):
         """Tell whether the consumer is one of those that hold a place."""
         return place.used - self.now.get(place.lock, 0) < place.capacity
 
-    def gave_away(self, place: ExclusivePlace) -> bool:
-        """Tell whether the consumer has given up its lock of a place, or a part of it."""
-        return self.now.get(place.lock, 0) < self.before.get(place.lock, 0)
-
 
 def _first_that_takes_more(
     outsiders: Sequence[_ConsumerChange], place: ExclusivePlace, parents: Parents
@@ -261,11 +250,15 @@ def _first_that_takes_more(
     """Return the first that has more in a place than before, if all of them together have more."""
     now, before = Counter[int](), Counter[int]()
     first = None
-    for one in outsiders:
-        mine = _inside(one.now, place, parents)
-        mine_before = Counter[int]() if one.gave_away(place) else _inside(one.before, place, parents)
-        now, before = now + mine, before + mine_before
-        first = first or (one if mine - mine_before else None)
+    for change in outsiders:
+        # Whoever has given up its lock of the place, or a part of it, counts as having had nothing there.
+        gave_away = change.now.get(place.lock, 0) < change.before.get(place.lock, 0)
+        own, own_before = (
+            _inside(change.now, place, parents),
+            _inside({} if gave_away else change.before, place, parents),
+        )
+        now, before = now + own, before + own_before
+        first = first or (change if own - own_before else None)
     return first if now - before else None
 
 
@@ -279,8 +272,8 @@ def _inside(amounts: Mapping[StockKey, int], place: ExclusivePlace, parents: Par
 
 
 def _refusal(tx: Transaction, claim: Claim, place: ExclusivePlace) -> HeldExclusively:
-    found = named_providers(tx, [place.id])[place.id]
+    provider = named_providers(tx, [place.id])[place.id]
     return HeldExclusively(
-        f"Unable to allocate inventory for consumer {claim.consumer_uuid}: resource provider {found.uuid} "
-        f"({found.name}) is held exclusively by another consumer."
+        f"Unable to allocate inventory for consumer {claim.consumer_uuid}: resource provider {provider.uuid} "
+        f"({provider.name}) is held exclusively by another consumer."
     )

@@ -110,9 +110,9 @@ def _in_order(rule: InOnePlace, request: Request) -> list[tuple[tuple[object, ..
     for group in request.groups:
         if group.label in rule.groups:
             meets = {name: mask & ~(1 << rule.condition) for name, mask in group.meets.items()}
-            others = [n for n, other in enumerate(request.within) if other is not rule and group.label in other.groups]
+            of_group = [n for n, each in enumerate(request.within) if each is not rule and group.label in each.groups]
             numbers = [tuple(sorted(numbers.items())) for numbers in (group.amounts, meets)]
-            rules = (group.apart, group.takes, group.count, group.by_card, group.exclusive, tuple(others))
+            rules = (group.apart, group.takes, group.count, group.by_card, group.exclusive, tuple(of_group))
             wanting.append(((*numbers, *rules, options.index(group.options)), group))
     return sorted(wanting, key=itemgetter(0))
 
@@ -218,7 +218,7 @@ def shared_out(host: Host, chosen: Sequence[DeviceOption], family: Family) -> di
         hands = [sorted(in_order[first :: len(groups)]) for first in range(len(groups))]
         return {group.label: _names(hand) for group, hand in zip(groups, hands, strict=True)}
     left = iter(chosen)
-    return {group.label: _names([next(left) for _one in range(group.count)]) for group in groups}
+    return {group.label: _names([next(left) for _number in range(group.count)]) for group in groups}
 
 
 def _names(options: Sequence[DeviceOption]) -> tuple[str, ...]:

@@ -78,8 +78,8 @@ class PlaceRules:
         Turns are interchangeable, so they are taken in order.
         """
         own, turns = self._own_masks[group], turn * self.counters.units[group]
-        others = own | self._apart if self._request.groups[group].apart else own
-        return [state for state in table if state & others == turns]
+        closed_to = own | self._apart if self._request.groups[group].apart else own
+        return [state for state in table if state & closed_to == turns]
 
     def closed(self, table: Table, level: int, *, devices: int, done: Sequence[int]) -> Table:
         """Return the table of a complete place: with the rules of its level applied, and the cost of touching it.
@@ -100,8 +100,8 @@ class PlaceRules:
             after = after_rules[state]
             if after is not None:
                 state_after, further = after[0] & kept, after[1] + touched if state & taking else after[1]
-                costs_after, known = [cost + further for cost in of_state], closed.get(state_after)
-                closed[state_after] = costs_after if known is None else sorted([*known, *costs_after])[:most]
+                costs_after, so_far = [cost + further for cost in of_state], closed.get(state_after)
+                closed[state_after] = costs_after if so_far is None else sorted([*so_far, *costs_after])[:most]
         return closed
 
     def _all_counters(self) -> list[Counter]:

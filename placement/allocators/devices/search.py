@@ -63,11 +63,11 @@ class DevicePlan:
         supply = Counter([option.group for option in self.options])
         if any([supply[index] < group.count for index, group in enumerate(self.request.groups)]):
             return True
-        wanted: Counter[str] = Counter()
+        needed: Counter[str] = Counter()
         for group in self.request.groups:
-            wanted.update({name: group.count * amount for name, amount in group.amounts.items()})
+            needed.update({name: group.count * amount for name, amount in group.amounts.items()})
         rooms = {option.device.name: option.device.room for option in self.options}.values()
-        return any([amount > sum([room.get(name, inf) for room in rooms]) for name, amount in wanted.items()])
+        return any([amount > sum([room.get(name, inf) for room in rooms]) for name, amount in needed.items()])
 
     def devices(self, cost: int) -> dict[str, tuple[str, ...]]:
         """Return the devices that each group gets, by label, from the cost that records them."""
@@ -150,12 +150,12 @@ class Knapsack:
         ``spare`` has by group the options of all devices outside beyond what the group wants; negative if too few.
         """
         table: Table = {0: [0]}
-        left = [*spare]
-        for part, other in self._parts(devices, depth, spare):
+        spare_left = [*spare]
+        for part, table_of_part in self._parts(devices, depth, spare):
             for device in part:
                 for option in self._options[device.name]:
-                    left[option.group] -= 1
-            table = self._tables.merged(table, other, self._rules.pruner.pruning(left))
+                    spare_left[option.group] -= 1
+            table = self._tables.merged(table, table_of_part, self._rules.pruner.pruning(spare_left))
         return table
 
     def _parts(self, devices: Sequence[Device], depth: int, spare: Sequence[int]) -> Sequence[_TableOf]:
@@ -187,8 +187,11 @@ class Knapsack:
             cards = {device.whole for device in devices}
             card = cards.pop() if len(cards) == 1 else number
             if card in combined:
-                others, before = combined[card]
-                combined[card] = [*others, *devices], self._tables.on_one_card(before, table, self._rules.by_card)
+                of_card, before = combined[card]
+                combined[card] = (
+                    [*of_card, *devices],
+                    self._tables.on_one_card(before, table, self._rules.by_card),
+                )
             else:
                 combined[card] = devices, table
         return list(combined.values())
@@ -196,17 +199,20 @@ class Knapsack:
     def _table_of_one(self, options: Sequence[DeviceOption]) -> Table:
         """Return the table of a device, given its options in order."""
         table: Table = {0: [0]}
-        room, asked, guard = self._packed_room(options)
-        left, settled, groups = {0: room}, self._rules.counters.settled, self._request.groups
-        for option, amounts in zip(options, asked, strict=True):
+        room, amounts_of_options, guard = self._packed_room(options)
+        room_left, settled, groups = {0: room}, self._rules.counters.settled, self._request.groups
+        for option, amounts in zip(options, amounts_of_options, strict=True):
             self._tables.budget.take(STEPS_FOR_AN_OPTION * len(table))
             meets = groups[option.group].meets.get(option.device.name, 0)
             units = self._rules.units(option.group, meets, self._cards.number(option.device.whole))
             cost, before = self._own_costs[option.number], self._rules.before(option.group, option.turn, table)
             for state in [] if self._tables.is_over else before:
-                still_left, both = left[state] - amounts, settled(state + units)
-                if both is not None and still_left & guard == guard:
-                    table[both], left[both] = [known + cost for known in table[state]], still_left
+                still_left, state_after = room_left[state] - amounts, settled(state + units)
+                if state_after is not None and still_left & guard == guard:
+                    table[state_after], room_left[state_after] = (
+                        [cost_before + cost for cost_before in table[state]],
+                        still_left,
+                    )
         return table
 
     def _packed_room(self, options: Sequence[DeviceOption]) -> tuple[int, list[int], int]:
@@ -215,18 +221,18 @@ class Knapsack:
         Each class has a field in these numbers, topped by a guard bit. So one subtraction takes from all classes, and
         clears the guard bit of each that has too little.
         """
-        room, guard, asked = 0, 0, [0] * len(options)
+        room, guard, packed_amounts = 0, 0, [0] * len(options)
         wanted = [self._request.groups[option.group].amounts for option in options]
         shift = 0
         for name, left in options[0].device.room.items() if options else ():
             amounts = [of_group.get(name, 0) for of_group in wanted]
             together = sum(amounts)  # More room makes no difference.
-            asked = [packed | amount << shift for packed, amount in zip(asked, amounts, strict=True)]
+            packed_amounts = [packed | amount << shift for packed, amount in zip(packed_amounts, amounts, strict=True)]
             room |= int(max(0, min(left, together))) << shift
             shift += together.bit_length()
             guard |= 1 << shift
             shift += 1
-        return room | guard, asked, guard
+        return room | guard, packed_amounts, guard
 
 
 def _partial_levels(host: Host, options: Sequence[DeviceOption]) -> tuple[int, ...]:

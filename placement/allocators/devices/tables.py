@@ -250,7 +250,7 @@ class Tables:
                     if too_high & forbids:
                         continue
                     both = counters.cut(both, too_high) if too_high & sticky else both - (too_high >> 1)
-                sum_, known = cost + more, known_sum(both)
-                if known is None or sum_ < known:
+                sum_, so_far = cost + more, known_sum(both)
+                if so_far is None or sum_ < so_far:
                     best[both] = sum_
         return {state: [cost] for state, cost in best.items()}

@@ -111,9 +111,9 @@ class Fabric:
         """
         places = [*self._places.values()]
         while True:
-            found = fewest_sites(places, self._gang, most_places=most_places, budget=budget)
-            if found is None or not self._refused(found):
-                return found
+            postings = fewest_sites(places, self._gang, most_places=most_places, budget=budget)
+            if postings is None or not self._refused(postings):
+                return postings
 
     def together_each(self, groups: Sequence[Mix], *, budget: Budget) -> list[Posting] | None:
         """Return who goes where with each group in one place and no two groups in the same; None if there is no way.
@@ -121,55 +121,57 @@ class Fabric:
         ``groups`` has how many members of each kind each group has.
         """
         names = [*self._places]
-        known: dict[tuple[Mix, Hashable], list[Posting] | None] = {}
+        ways_known: dict[tuple[Mix, Hashable], list[Posting] | None] = {}
         while True:
             for group in {*groups}:
                 for name in names:
-                    if (group, name) not in known:
+                    if (group, name) not in ways_known:
                         gang = MembersByKind(group, self._gang.amounts)
-                        known[group, name] = fewest_sites([self._places[name]], gang, most_places=1, budget=budget)
+                        ways_known[group, name] = fewest_sites([self._places[name]], gang, most_places=1, budget=budget)
             if len(groups) > len(names):
                 return None
             # The fewest sites, then the first places.
             later = len(groups) * len(names) + 1
-            ways = [[known[group, name] for name in names] for group in groups]
+            ways = [[ways_known[group, name] for name in names] for group in groups]
             chosen = best_assignment(
                 [[None if way is None else -len(way) * later - at for at, way in enumerate(row)] for row in ways]
             )
             if chosen is None:
                 return None
-            found = [
-                posting for group, at in zip(groups, chosen, strict=True) for posting in known[group, names[at]] or ()
+            postings = [
+                posting
+                for group, at in zip(groups, chosen, strict=True)
+                for posting in ways_known[group, names[at]] or ()
             ]
-            refused = self._refused(found)
+            refused = self._refused(postings)
             if not refused:
-                return found
-            known = {key: way for key, way in known.items() if key[1] not in refused}
+                return postings
+            ways_known = {key: way for key, way in ways_known.items() if key[1] not in refused}
 
     def roomiest(self, *, budget: Budget) -> tuple[Hashable, int]:
         """Return the place that holds the most members of a single-kind gang, and how many; asks sites."""
         while True:
-            most = self.most(0)
-            best = max(most, key=most.__getitem__)
-            gang = MembersByKind((most[best],), self._gang.amounts)
-            found = fewest_sites([self._places[best]], gang, most_places=1, budget=budget)
-            if not most[best] or found is None or not self._refused(found):
-                return best, most[best]
+            bounds = self.most(0)
+            best = max(bounds, key=bounds.__getitem__)
+            gang = MembersByKind((bounds[best],), self._gang.amounts)
+            postings = fewest_sites([self._places[best]], gang, most_places=1, budget=budget)
+            if not bounds[best] or postings is None or not self._refused(postings):
+                return best, bounds[best]
 
     def most(self, kind: int) -> dict[Hashable, int]:
         """Return an upper bound on how many members of a kind each place holds."""
-        found = {}
+        numbers = {}
         for name, sites in self._places.items():
             of_parts: dict[Hashable, int] = {}
             for site in sites:
                 part = site.name if site.part is None else ("part", site.part)
-                of_parts[part] = max(of_parts.get(part, 0), site.most(kind, self._gang))
-            found[name] = sum(of_parts.values())
-        return found
+                of_parts[part] = max(of_parts.get(part, 0), site.bound(kind, self._gang))
+            numbers[name] = sum(of_parts.values())
+        return numbers
 
-    def _refused(self, found: Sequence[Posting]) -> set[Hashable]:
+    def _refused(self, postings: Sequence[Posting]) -> set[Hashable]:
         """Ask sites whether they hold their members, record refusals, and return the places affected."""
-        refused = self._holds(found)
+        refused = self._holds(postings)
         for site, too_many in refused:
             site.refused.append(too_many)
         return {site.place for site, _mix in refused}

@@ -61,16 +61,16 @@ class Site:
         taken = [sum(map(int.__mul__, mix, column)) for column in zip(*gang.amounts, strict=True)]
         return all(amount <= free for amount, free in zip(taken, self.free, strict=True))
 
-    def most(self, kind: int, gang: MembersByKind) -> int:
+    def bound(self, kind: int, gang: MembersByKind) -> int:
         """Return an upper bound on how many members of a kind it holds when alone."""
-        most = gang.members[kind] if self.part is None else min(1, gang.members[kind])
+        bound = gang.members[kind] if self.part is None else min(1, gang.members[kind])
         if self.free is not None:
             room = zip(gang.amounts[kind], self.free, strict=True)
-            most = min([most, *[int(free // amount) for amount, free in room if amount]])
+            bound = min([bound, *[int(free // amount) for amount, free in room if amount]])
         for refused in self.refused:
             if not any([*refused[:kind], *refused[kind + 1 :]]):
-                most = min(most, refused[kind] - 1)
-        return max(0, most)
+                bound = min(bound, refused[kind] - 1)
+        return max(0, bound)
 
 
 Posting = tuple[Site, Mix]
@@ -103,7 +103,7 @@ def largest_mixes(site: Site, gang: MembersByKind, left: Mix) -> Iterator[Mix]:
 def _mixes(site: Site, gang: MembersByKind, left: Mix, chosen: Mix) -> Iterator[Mix]:
     kind = len(chosen)
     none = (0,) * (len(left) - kind - 1)
-    for number in range(min(left[kind], site.most(kind, gang)), -1, -1):
+    for number in range(min(left[kind], site.bound(kind, gang)), -1, -1):
         if site.may_hold((*chosen, number, *none), gang):
             if not none:
                 yield (*chosen, number)
@@ -130,9 +130,9 @@ class FabricSums:
         self._worths = _worths(places, gang)
         self._needs = self.need(gang.members)
         self._suffixes = cache(self._suffixes_of)
-        self._whole = [[self._prefix(sites, of) for sites in places] for of in range(len(self._worths))]
+        self._whole = [[self._prefix(sites, index) for sites in places] for index in range(len(self._worths))]
         self.most_sites = sum(sorted([max(map(len, sums)) for sums in zip(*self._whole, strict=True)])[-most_places:])
-        self._tables = [self._table(of, most_places) for of in range(len(self._worths))]
+        self._tables = [self._table(index, most_places) for index in range(len(self._worths))]
 
     def need(self, left: Mix) -> list[int]:
         """Return what the remaining members need, sum by sum."""
@@ -144,59 +144,61 @@ class FabricSums:
     def from_place(self, first: int, places: int, sites: int, left: Mix) -> bool:
         """Tell whether this many sites in this many places, from a place on, may hold the remaining members."""
         sites = min(sites, self.most_sites)
-        return all(self._tables[of][first][places][sites] >= need for of, need in enumerate(self.need(left)) if need)
+        return all(
+            self._tables[index][first][places][sites] >= need for index, need in enumerate(self.need(left)) if need
+        )
 
     def from_site(self, place: int, first: int, *, places: int, sites: int, left: Mix) -> bool:
         """Tell the same of a place's sites, from one of them on, together with places after it."""
         sites = min(sites, self.most_sites)
         rows = self._suffixes(place)[first]
-        for of, need in enumerate(self.need(left)):
-            own, after = rows[of], self._tables[of][place + 1][places]
+        for index, need in enumerate(self.need(left)):
+            own, after = rows[index], self._tables[index][place + 1][places]
             if need and not any(
                 own[number] + after[sites - number] >= need for number in range(min(sites, len(own) - 1), -1, -1)
             ):
                 return False
         return True
 
-    def _prefix(self, sites: Sequence[Site], of: int) -> list[float]:
+    def _prefix(self, sites: Sequence[Site], index: int) -> list[float]:
         """Return the most that 0, 1, 2, ... sites have, up to what is needed."""
         best: dict[Hashable, float] = {}
-        worth = self._worths[of]
+        worth = self._worths[index]
         for site in sites:
             part = site.name if site.part is None else ("part", site.part)
             best[part] = max(best.get(part, 0), worth(site))
-        return self._summed(sorted(best.values(), reverse=True), of)
+        return self._summed(sorted(best.values(), reverse=True), index)
 
-    def _summed(self, values: Sequence[float], of: int) -> list[float]:
+    def _summed(self, values: Sequence[float], index: int) -> list[float]:
         sums: list[float] = [0]
         for value in values:
-            if not value or sums[-1] >= self._needs[of]:
+            if not value or sums[-1] >= self._needs[index]:
                 break
             sums.append(sums[-1] + value)
         return sums
 
     def _suffixes_of(self, place: int) -> list[list[list[float]]]:
         """Return the same for each suffix of a place's sites, sum by sum."""
-        columns = [self._suffix_sums(self._places[place], of) for of in range(len(self._worths))]
+        columns = [self._suffix_sums(self._places[place], index) for index in range(len(self._worths))]
         return [list(rows) for rows in zip(*columns, strict=True)]
 
-    def _suffix_sums(self, sites: Sequence[Site], of: int) -> list[list[float]]:
-        worth, best, negated = self._worths[of], dict[Hashable, float](), list[float]()
-        found = [self._summed((), of)]
+    def _suffix_sums(self, sites: Sequence[Site], index: int) -> list[list[float]]:
+        worth, best, negated = self._worths[index], dict[Hashable, float](), list[float]()
+        sums = [self._summed((), index)]
         for site in reversed(sites):
             part = site.name if site.part is None else ("part", site.part)
             value = worth(site)
-            if value > (known := best.get(part, 0)):
-                if known:
-                    del negated[bisect_left(negated, -known)]
+            if value > (so_far := best.get(part, 0)):
+                if so_far:
+                    del negated[bisect_left(negated, -so_far)]
                 insort(negated, -value)
                 best[part] = value
-            found.append(self._summed([-value for value in negated[: self.most_sites]], of))
-        return found[::-1]
+            sums.append(self._summed([-value for value in negated[: self.most_sites]], index))
+        return sums[::-1]
 
-    def _table(self, of: int, most_places: int) -> list[list[list[float]]]:
+    def _table(self, index: int, most_places: int) -> list[list[list[float]]]:
         """Tabulate the most that sites have, by first place, number of places and number of sites."""
-        whole = self._whole[of]
+        whole = self._whole[index]
         width = max(map(len, whole))
         if len(whole) * most_places * self.most_sites * width > MAX_CELLS and most_places > 1:
             totals = sorted([sums[-1] for sums in whole], reverse=True)
@@ -213,23 +215,23 @@ class FabricSums:
         return rows[::-1]
 
 
-def _best(own: Sequence[float], beside: Sequence[float], without: Sequence[float], sites: int) -> float:
-    most = min(sites, len(own) - 1)
-    return max([without[sites], *[own[number] + beside[sites - number] for number in range(1, most + 1)]])
+def _best(own: Sequence[float], with_place: Sequence[float], without: Sequence[float], sites: int) -> float:
+    most_sites = min(sites, len(own) - 1)
+    return max([without[sites], *[own[number] + with_place[sites - number] for number in range(1, most_sites + 1)]])
 
 
 def _worths(places: Sequence[Sequence[Site]], gang: MembersByKind) -> list[SiteWorth]:
     """Return what to sum: the members of each kind, and each resource if several kinds compete for it."""
     kinds = len(gang.members)
     alike: dict[Hashable, list[int]] = {}  # Many hosts of a cloud are in the same state.
-    known: dict[Site, list[int]] = {}
+    numbers: dict[Site, list[int]] = {}
     for site in [site for sites in places for site in sites]:
         look = (site.free, *site.refused, site.part is None)
         if look not in alike:
-            alike[look] = [site.most(kind, gang) for kind in range(kinds)]
-        known[site] = alike[look]
-    of_kinds: list[SiteWorth] = [lambda site, kind=kind: known[site][kind] for kind in range(kinds)]  # type: ignore[misc]
-    if kinds == 1 or any([site.free is None for site in known]):
+            alike[look] = [site.bound(kind, gang) for kind in range(kinds)]
+        numbers[site] = alike[look]
+    of_kinds: list[SiteWorth] = [lambda site, kind=kind: numbers[site][kind] for kind in range(kinds)]  # type: ignore[misc]
+    if kinds == 1 or any([site.free is None for site in numbers]):
         return of_kinds
     resources = range(len(gang.amounts[0]))
     of_resources: list[SiteWorth] = [lambda site, at=at: max(0, (site.free or [0])[at]) for at in resources]  # type: ignore[misc]
@@ -261,9 +263,9 @@ def fewest_sites(
         for sites in range(1, min(sum(gang.members), sum(map(len, places))) + 1):
             if not sums.from_place(0, number, sites, gang.members):
                 continue
-            found = _Dive(places, gang, sums, budget).found(number, sites)
-            if found is not None or budget.was_hit:
-                return found
+            postings = _Dive(places, gang, sums, budget).found(number, sites)
+            if postings is not None or budget.was_hit:
+                return postings
     return None
 
 
@@ -312,19 +314,19 @@ class _Dive:
             return []
         if site == len(self._places[place]):
             return [(place + 1, BETWEEN, places, sites, left, chosen)]
-        here = self._places[place][site]
-        taken = [] if here.part is None else [other.part for other, _mix in _listed(chosen)]
-        mixes = [] if here.part in taken else [*largest_mixes(here, self._gang, left)]
+        site_here = self._places[place][site]
+        taken = [] if site_here.part is None else [other.part for other, _mix in _listed(chosen)]
+        mixes = [] if site_here.part in taken else [*largest_mixes(site_here, self._gang, left)]
         further: list[FabricState] = [(place, site + 1, places, sites, left, chosen)]
         for mix in reversed(mixes):
             still_left = tuple(map(int.__sub__, left, mix))
-            further.append((place, site + 1, places, sites - 1, still_left, ((here, mix), chosen)))
+            further.append((place, site + 1, places, sites - 1, still_left, ((site_here, mix), chosen)))
         return further
 
 
 def _listed(chosen: Chain) -> list[Posting]:
-    found = []
+    postings = []
     while chosen is not None:
         posting, chosen = chosen
-        found.append(posting)
-    return found[::-1]
+        postings.append(posting)
+    return postings[::-1]

@@ -165,13 +165,13 @@ class Apart:
         """Return the best way to spread each number of parts over some locations inside another one."""
         table: SpreadTable = {(0,) * len(forms): SpreadParts(0, 0, ((),) * len(forms))}
         for child in self._locations.all[outer].children:
-            here = [location for location in inside if child <= location < self._locations.all[child].end]
-            if here == [child]:
+            locations = [location for location in inside if child <= location < self._locations.all[child].end]
+            if locations == [child]:
                 table = _merged(table, self._table_of_one(child, forms), forms)
-            elif here:
+            elif locations:
                 around = {
                     numbers: spread._replace(worth=spread.worth + self._worth_around(child, spread.gain))
-                    for numbers, spread in self._table(child, here, forms).items()
+                    for numbers, spread in self._table(child, locations, forms).items()
                     if any(numbers)
                 }
                 table = _merged(table, around, forms)
@@ -183,8 +183,8 @@ class Apart:
         for index, parts in enumerate(forms):
             served = self._best_at(parts[0], location)
             if served is not None:
-                here = [(location,) if form == index else () for form in range(len(forms))]
-                table[tuple(map(len, here))] = SpreadParts(served.worth, served.gain, tuple(here))
+                chosen = [(location,) if form == index else () for form in range(len(forms))]
+                table[tuple(map(len, chosen))] = SpreadParts(served.worth, served.gain, tuple(chosen))
         return table
 
 
@@ -198,17 +198,17 @@ def _alike(parts: Iterable[RequirementNode], keys: Iterable[Hashable]) -> list[l
 
 def _merged(left: SpreadTable, right: SpreadTable, forms: Sequence[Sequence[RequirementNode]]) -> SpreadTable:
     """Add to a table what further locations, later in natural order, can serve: nothing, or what their table has."""
-    best, wanted = dict(left), [*map(len, forms)]
-    for here, first in left.items():
-        for there, second in right.items():
-            numbers = tuple(map(add, here, there))
-            if not all(map(le, numbers, wanted)):
+    best, most_wanted = dict(left), [*map(len, forms)]
+    for numbers_left, first in left.items():
+        for numbers_right, second in right.items():
+            numbers = tuple(map(add, numbers_left, numbers_right))
+            if not all(map(le, numbers, most_wanted)):
                 continue
-            worth, known = first.worth + second.worth, best.get(numbers)
-            if known is not None and worth < known.worth:
+            worth, so_far = first.worth + second.worth, best.get(numbers)
+            if so_far is not None and worth < so_far.worth:
                 continue
             chosen = tuple(map(add, first.chosen, second.chosen))
             both = SpreadParts(worth, first.gain + second.gain, chosen)
-            if known is None or both.rank > known.rank:
+            if so_far is None or both.rank > so_far.rank:
                 best[numbers] = both
     return best

@@ -74,12 +74,12 @@ class Locations:
         level = location.level if path else ""
         node = LocationNode(len(self.all), parent, level, path, self._scored(location.capacities, path))
         self.all.append(node)
-        seen = set()
+        steps = set()
         for child in sorted(location.children, key=lambda child: (natural_key(child.level), natural_key(child.name))):
             step = (child.level, child.name)
-            if step in seen:
+            if step in steps:
                 raise ValueError(f"There are two locations {'/'.join(step)} beside each other.")
-            seen.add(step)
+            steps.add(step)
             node.children.append(len(self.all))
             self._add(child, node.index, (*path, step))
         node.end = len(self.all)
@@ -115,12 +115,12 @@ class Locations:
 
     def below(self, location: int, level: str) -> list[int]:
         """Return the locations of a level anywhere inside another one, in natural order."""
-        found = self._below.get((location, level))
-        if found is None:
+        locations = self._below.get((location, level))
+        if locations is None:
             inside = range(location + 1, self.all[location].end)
-            found = [index for index in inside if level in (ANYWHERE, self.all[index].level)]
-            self._below[location, level] = found
-        return found
+            locations = [index for index in inside if level in (ANYWHERE, self.all[index].level)]
+            self._below[location, level] = locations
+        return locations
 
     def within(self, location: int) -> list[LocationNode]:
         """Return a location and everything inside it."""

@@ -77,26 +77,26 @@ def place(
     budget = Budget(STEPS) if budget is None else budget
     locations = Locations(root, rules.scorer_for)
     built = Requirements(locations)
-    given = built.of(requirements)
-    if sum([node.size[0] for node in given]) > MAX_REQUIREMENTS:
+    nodes = built.of(requirements)
+    if sum([node.size[0] for node in nodes]) > MAX_REQUIREMENTS:
         raise ValueError(f"At most {MAX_REQUIREMENTS} requirements, their parts included, can be placed at once.")
-    unmet = tuple([requirement for node in given for requirement in _hopeless(node)])
+    unmet = tuple([requirement for node in nodes for requirement in _hopeless(node)])
     if unmet:
         return Placement(feasible=False, complete=True, unmet=unmet)
-    return _best_placement(locations, built, given, rules, budget=budget)
+    return _best_placement(locations, built, nodes, rules, budget=budget)
 
 
 def _best_placement(
-    locations: Locations, built: Requirements, given: Sequence[RequirementNode], rules: Rules, *, budget: Budget
+    locations: Locations, built: Requirements, nodes: Sequence[RequirementNode], rules: Rules, *, budget: Budget
 ) -> Placement:
     weights = Weights(locations, rules.levels)
-    ordered = sorted(given, key=lambda node: node.rank_of_container)
+    ordered = sorted(nodes, key=lambda node: node.rank_of_container)
     picks = Picks(locations, ordered, distinct=rules.distinct)
-    apart = Apart(locations, weights, built, distinct=rules.distinct)
-    if apart.applies(ordered):
-        places, complete = apart.best(ordered[0]), True
+    tables = Apart(locations, weights, built, distinct=rules.distinct)
+    if tables.applies(ordered):
+        places, complete = tables.best(ordered[0]), True
         # This is polynomial and runs to its end regardless of the budget, but leaves less of it to others.
-        budget.take(min(budget.left, apart.tries * STEPS_OF_A_TRY))
+        budget.take(min(budget.left, tables.tries * STEPS_OF_A_TRY))
     else:
         places = _BranchAndBound(locations, weights, picks, budget=budget).best()
         complete = not budget.was_hit
@@ -108,7 +108,7 @@ def _best_placement(
         after = state.capacities_after(pick, location_of[id(pick.node)])
         assert after is not None, "What was found fits."
         state.place(pick, location_of[id(pick.node)], after)
-    placed = tuple([_placed(node, locations, location_of) for node in given])
+    placed = tuple([_placed(node, locations, location_of) for node in nodes])
     return Placement(feasible=True, complete=complete, placed=placed, objective=state.objective(), taken=state.taken())
 
 
@@ -222,13 +222,13 @@ class _BranchAndBound:
         """Return a pick's choices in natural order, one per class of interchangeable locations."""
         pick, state = self._picks[depth], self._state
         around = 0 if pick.parent == OUTERMOST else state.where[pick.parent]
-        seen = set()
+        tried = set()
         choices = []
         for option in self._options(pick, around):
             likeness = state.likeness(option)
-            if likeness in seen or state.is_barred(pick, option.location):
+            if likeness in tried or state.is_barred(pick, option.location):
                 continue
-            seen.add(likeness)
+            tried.add(likeness)
             self._budget.take(STEPS_OF_A_TRY)
             after = state.capacities_after(pick, option.location)
             if after is not None:

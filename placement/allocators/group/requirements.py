@@ -129,8 +129,8 @@ class Requirements:
         # Two of a form represent all of its pairs.
         return not any(
             [
-                self.has_room(location, node.total + other.total)
-                for node, other in combinations([node for alike in forms.values() for node in alike[:2]], 2)
-                for location in node.viable & other.viable
+                self.has_room(location, node.total + second.total)
+                for node, second in combinations([node for alike in forms.values() for node in alike[:2]], 2)
+                for location in node.viable & second.viable
             ]
         )

@@ -92,9 +92,9 @@ class Picks:
 
     def _add_parts(self, outer: Pick) -> None:
         counts = Counter([part.level for part in outer.node.parts])
-        apart = [level for level, count in counts.items() if self._distinct and count > 1 and level != ANYWHERE]
-        groups = {level: self._sibling_groups + number for number, level in enumerate(apart, start=1)}
-        self._sibling_groups += len(apart)
+        levels_apart = [level for level, count in counts.items() if self._distinct and count > 1 and level != ANYWHERE]
+        groups = {level: self._sibling_groups + number for number, level in enumerate(levels_apart, start=1)}
+        self._sibling_groups += len(levels_apart)
         placed: dict[int, list[Pick]] = {group: [] for group in groups.values()}
         for part in outer.node.parts:
             group, chain = groups.get(part.level, 0), [part]
@@ -169,17 +169,17 @@ class State:
         self._log: list[list[tuple[int, Record]]] = []
         for node in reversed(locations.all):
             changing = [node.capacities[base] for base in self._positions[node.index]]
-            states = [(each.used, (), SETTLED, each.used, locations.score(each)) for each in changing]
+            states = [(capacity.used, (), SETTLED, capacity.used, locations.score(capacity)) for capacity in changing]
             self.records[node.index] = self._record(node.index, tuple(states), node.score, touched=False, notes=())
 
     def _capacities_that_change(self) -> tuple[list[dict[str, int]], list[list[int]]]:
         """Return by location: each requested resource's position, and the kinds of these resources."""
-        asked: dict[str, set[str]] = {}
+        bases_of_levels: dict[str, set[str]] = {}
         for pick in self._picks:
-            asked.setdefault(pick.node.level, set()).update([base for base, _amount in pick.node.amounts])
+            bases_of_levels.setdefault(pick.node.level, set()).update([base for base, _amount in pick.node.amounts])
         positions, kinds = [], []
         for location in self._locations.all:
-            of_level = asked.get(location.level, set()) | asked.get(ANYWHERE, set())
+            of_level = bases_of_levels.get(location.level, set()) | bases_of_levels.get(ANYWHERE, set())
             bases = sorted([base for base in location.capacities if base in of_level])
             positions.append({base: position for position, base in enumerate(bases)})
             of_bases = [(location.capacities[base].allocatable, location.capacities[base].scorer) for base in bases]
@@ -187,8 +187,8 @@ class State:
             kinds.append([self._kind_values.index(kind) for kind in of_bases])
         return positions, kinds
 
-    def _number(self, what: object) -> int:
-        return self._numbers.setdefault(what, len(self._numbers))
+    def _number(self, value: object) -> int:
+        return self._numbers.setdefault(value, len(self._numbers))
 
     def _what_stays(self) -> list[int]:
         """Return by location a number for everything that is neither its state nor inside it."""
@@ -250,12 +250,12 @@ class State:
             return new
 
     def _judged(self, pick: Pick, old: CapacityState, amount: int, kind: int) -> CapacityState | None:
-        before, asked, container, now, score = old
+        before, requests, container, now, score = old
         if container != pick.container:
-            before, asked = now, ()
-        asked = tuple(sorted((*asked, amount)))
+            before, requests = now, ()
+        requests = tuple(sorted((*requests, amount)))
         allocatable, scorer = self._kind_values[kind]
-        verdict = scorer.judge(allocatable, before, asked, pick.node.phase)
+        verdict = scorer.judge(allocatable, before, requests, pick.node.phase)
         if not verdict.fits:
             return None
         if pick.counts:
@@ -263,8 +263,8 @@ class State:
         if scorer.adds_up:
             if pick.counts:
                 return verdict.used, (), SETTLED, verdict.used, score
-            asked = (sum(asked),)
-        return before, asked, pick.container, verdict.used, score
+            requests = (sum(requests),)
+        return before, requests, pick.container, verdict.used, score
 
     def worth(self, location: int, gain: int) -> int:
         """Return the objective's gain when a pick raises the sum of scores in a location."""
@@ -289,12 +289,12 @@ class State:
         if pick.notes:
             notes = tuple(sorted((*notes, *pick.notes)))
         self._climb(location, log, capacities=capacities, notes=notes, gain=gain)
-        for other, note in pick.ends:
-            place = self.where[other]
+        for pick_index, note in pick.ends:
+            place = self.where[pick_index]
             record = self.records[place]
-            left = list(record[2])
-            left.remove(note)
-            self._climb(place, log, capacities=record[0], notes=tuple(left), gain=0)
+            notes_left = list(record[2])
+            notes_left.remove(note)
+            self._climb(place, log, capacities=record[0], notes=tuple(notes_left), gain=0)
 
     def _climb(
         self,

@@ -248,8 +248,8 @@ def _translated(requirement: Requirement, levels: LevelTree) -> Requirement:
 def _way_to(level: str, levels: LevelTree) -> tuple[tuple[str, ...], LevelTree]:
     """Return the levels around the shallowest occurrence of a level, outermost first, and what is inside it."""
     ways: list[tuple[tuple[str, ...], LevelTree]] = [((), levels)]
-    for around, beside in ways:
-        if level in beside:
-            return around, beside[level]
-        ways += [((*around, name), beside[name]) for name in sorted(beside, key=natural_key)]
+    for around, levels_here in ways:
+        if level in levels_here:
+            return around, levels_here[level]
+        ways += [((*around, name), levels_here[name]) for name in sorted(levels_here, key=natural_key)]
     return (), {}

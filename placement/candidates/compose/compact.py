@@ -19,6 +19,7 @@ from typing import NamedTuple
 from placement.allocators.budget import Budget
 from placement.allocators.compactness import Counts
 from placement.candidates.canonical import CanonicalForm, Memo, Sketch, with_places
+from placement.candidates.compose.constraints import Constraint
 from placement.candidates.compose.slots import ChoicesOfForm, RequestBudget, SlotComposer
 from placement.domain.places import Places
 from placement.domain.search_plan import Choice, Plan, Slot
@@ -35,7 +36,7 @@ class Composed(NamedTuple):
     choices: Iterator[Choice]
 
 
-class _Known(NamedTuple):
+class _FormChoices(NamedTuple):
     """What is known about all trees of one form.
 
     Args:
@@ -56,7 +57,7 @@ class _Known(NamedTuple):
         return Composed(self.counts, map(call, self.readers, repeat(providers)))
 
 
-_UNKNOWN = _Known(None, None)
+_NOT_COMPOSED = _FormChoices(None, None)
 
 FEW_COMBINATIONS = 100
 """Composing and sorting up to this many combinations is faster than searching them in order."""
@@ -86,7 +87,7 @@ class CompactFirst:
         self._left_to_sort = MAX_SORTED if all_wanted else 0
         consuming = [bool(slot.resources) for slot in plan.slots]
         self._consuming = None if all(consuming) else consuming
-        self._memo: Memo[_Known] = Memo()
+        self._memo: Memo[_FormChoices] = Memo()
 
     def composed_in(self, tree: Tree) -> Composed | None:
         """Return the choices that serve the plan in a tree, in order; None if there are none.
@@ -99,16 +100,17 @@ class CompactFirst:
             return None
         sketch = self._sketcher.sketch(tree)
         form = with_places(sketch, tree.places)
-        known = self._memo.get(form, _UNKNOWN)
-        if known.readers is not None and self._may_read_off(known.readers):
-            return known.read_off(sketch[1])
+        of_form = self._memo.get(form, _NOT_COMPOSED)
+        # A step for each candidate; if too few are left, the search uses them up.
+        steps = None if of_form.readers is None else len(of_form.readers)
+        if steps is not None and steps <= self._budget.left and self._budget.take(steps):
+            return of_form.read_off(sketch[1])
         if self._combinations(tree) <= self._few and not self._memo.is_full:
             return self._first_of_form(tree, sketch, form)
-        return self._sorted(tree) if self._may_sort(tree) else self._searched_lazily(tree, sketch, form)
-
-    def _may_read_off(self, readers: Sequence[object]) -> bool:
-        """Take a step for each known candidate; if too few are left, leave it to the search to use them up."""
-        return len(readers) <= self._budget.left and self._budget.take(len(readers))
+        if not self._may_sort(tree):
+            return self._searched_lazily(tree, sketch, form)
+        counts, in_order = self._in_order(list(self._composer.choices(tree)), tree.places.of, tree.places)
+        return Composed(counts, iter(in_order)) if in_order else None
 
     def _combinations(self, tree: Tree) -> int:
         return prod([len(tree.options[slot.demand]) for slot in self._plan.slots])
@@ -128,15 +130,10 @@ class CompactFirst:
         choices, (_form, providers) = self._composer.numbered_choices(tree, sketch), sketch
         masks = {number: tree.places.of.get(provider, 0) for number, provider in enumerate(providers)}
         counts, in_order = self._in_order(choices, masks, tree.places)
-        known = _Known(counts, list(map(_reader, in_order)))
+        of_form = _FormChoices(counts, list(map(_reader, in_order)))
         if not self._budget.was_hit:
-            self._memo.remember(form, known)
-        return known.read_off(providers)
-
-    def _sorted(self, tree: Tree) -> Composed | None:
-        """Compose everything and sort it by counts; equals stay in search order."""
-        counts, in_order = self._in_order(list(self._composer.choices(tree)), tree.places.of, tree.places)
-        return Composed(counts, iter(in_order)) if in_order else None
+            self._memo.remember(form, of_form)
+        return of_form.read_off(providers)
 
     def _in_order(
         self, choices: Sequence[Choice], masks: Mapping[int, int], places: Places
@@ -163,17 +160,17 @@ class CompactFirst:
         Lazily, because all that most trees are asked for is the counts of their best candidate.
         """
         _form, providers = sketch
-        known = self._memo.get(form)
-        if known is None:
+        of_form = self._memo.get(form)
+        if of_form is None:
             composed = self._searched(tree)
             if self._for_order.was_hit or self._budget.was_hit:
                 return composed
             choices = None if composed is None else ChoicesOfForm(composed.choices, providers, self._budget)
-            known = _Known(composed and composed.counts, None, choices)
-            self._memo.remember(form, known)
-        if known.counts is None or known.choices is None:
+            of_form = _FormChoices(composed and composed.counts, None, choices)
+            self._memo.remember(form, of_form)
+        if of_form.counts is None or of_form.choices is None:
             return None
-        return Composed(known.counts, known.choices.in_tree(providers, lambda: self._later(tree)))
+        return Composed(of_form.counts, of_form.choices.in_tree(providers, lambda: self._later(tree)))
 
     def _later(self, tree: Tree) -> Iterator[Choice]:
         """Search once choices are pulled. There may be none after all, if the steps are used up by then."""
@@ -211,10 +208,10 @@ class CompactFirst:
         composed = _with_first((), self._composer.choices(tree))
         if composed is None:
             return None
-        first, others = next(composed.choices), composed.choices
+        first, further = next(composed.choices), composed.choices
         (touched,) = self._touched(tree.places.of, [first])
         self._budget.was_hit = True
-        return Composed(tree.places.counts(touched), chain((first,), others))
+        return Composed(tree.places.counts(touched), chain((first,), further))
 
 
 def _with_first(counts: Counts, choices: Iterator[Choice]) -> Composed | None:
@@ -242,8 +239,8 @@ def possible_counts(plan: Plan, tree: Tree) -> Iterator[Counts]:
         reached |= tree.places.of.get(provider, 0)
     bounds = []
     for places in tree.places.levels:
-        most = max(1, min(len(consuming), (reached & places).bit_count()))
-        bounds.append(range(max([_fewest(asked, rooms, places) for asked, rooms in loads], default=1), most + 1))
+        highest = max(1, min(len(consuming), (reached & places).bit_count()))
+        bounds.append(range(max([_fewest(total, rooms, places) for total, rooms in loads], default=1), highest + 1))
     return product(*bounds)
 
 
@@ -289,7 +286,7 @@ def _fewest(demand: float, rooms: Mapping[int, float], places: int) -> int:
     return max(1, count)
 
 
-class Touches:
+class Touches(Constraint):
     """The constraint that exactly this many places of each level are touched.
 
     Args:
@@ -306,10 +303,6 @@ class Touches:
         self._touched = [0]
         self._missing: dict[int, int | None] = {}
 
-    def is_hopeless(self) -> bool:
-        """Leave it to the search."""
-        return False
-
     def take(self, depth: int, provider: int) -> bool:
         """Accept a provider if no level has too many places touched, and the slots to come can touch the rest."""
         touched = self._touched[-1] | self._places.of.get(provider, 0)
@@ -323,7 +316,7 @@ class Touches:
 
     def _missing_from(self, touched: int) -> int | None:
         """Return how many places the level that lacks most is missing; None if too many are touched."""
-        lacks = [wanted - count for wanted, count in zip(self._counts, self._places.counts(touched), strict=True)]
+        lacks = [target - count for target, count in zip(self._counts, self._places.counts(touched), strict=True)]
         return None if min(lacks) < 0 else max(lacks)
 
     def give_back(self, depth: int, provider: int) -> None:  # noqa: ARG002 - the last one taken is meant

@@ -19,7 +19,8 @@ class Constraint(Protocol):
     depths: frozenset[int]
 
     def is_hopeless(self) -> bool:
-        """Tell whether no combination can satisfy the rule; asked once, before the search."""
+        """Tell whether no combination can satisfy the rule; asked once, before the search, to which some leave it."""
+        return False
 
     def take(self, depth: int, provider: int) -> bool:
         """Accept a provider at a depth, or refuse it and change nothing."""
@@ -135,11 +136,12 @@ class SameSubtree:
         """Tell whether no option can be the head: above an option of every group, a different one if isolated."""
         if not self._isolate:
             return bool(self._options) and not self._heads
-        return bool(self._options) and not any(map(self._suffices, self._heads))
-
-    def _suffices(self, head: int) -> bool:
-        rows = {at: [p for p in row if head in self._ancestry[p]] for at, row in enumerate(self._options)}
-        return Matching(rows, dict.fromkeys(self._ancestry, 1)).is_complete
+        below = (
+            {at: [p for p in row if head in self._ancestry[p]] for at, row in enumerate(self._options)}
+            for head in self._heads
+        )
+        places = dict.fromkeys(self._ancestry, 1)
+        return bool(self._options) and not any(Matching(rows, places).is_complete for rows in below)
 
     def take(self, depth: int, provider: int) -> bool:
         """Accept a provider if some common ancestor of those chosen is one of them, or may still become one."""
@@ -193,7 +195,7 @@ class CollectiveTraits:
         self._masks.pop()
 
 
-class OneProviderPerTree:
+class OneProviderPerTree(Constraint):
     """Before microversion 1.29, a request takes no two providers of one tree."""
 
     def __init__(self, slots: Sequence[Slot], tree: Tree) -> None:
@@ -201,10 +203,6 @@ class OneProviderPerTree:
         self._tree = tree
         self._holder: dict[int, int] = {}
         self._uses: Counter[int] = Counter()
-
-    def is_hopeless(self) -> bool:
-        """Leave it to the search."""
-        return False
 
     def take(self, depth: int, provider: int) -> bool:  # noqa: ARG002 - the depth does not matter here
         """Accept a provider unless another one of its tree already serves."""
@@ -231,17 +229,19 @@ def _met_by_one_slot(plan: Plan, tree: Tree, slots: Sequence[Slot], options: Seq
 
 def constraints_on(plan: Plan, tree: Tree, slots: Sequence[Slot], options: Sequence[Sequence[int]]) -> list[Constraint]:
     """Return the constraints of a plan that can refuse anything, for slots in search order."""
-    found: list[Constraint] = []
+    constraints: list[Constraint] = []
     isolate = plan.request.isolate
     if isolate and sum(slot.is_granular for slot in slots) > 1:
-        found.append(Isolation(slots, options))
-    found.extend(Contention(slots, options, tree, name) for name in plan.contended)
-    found.extend(SameSubtree(slots, options, tree, suffixes, isolate=isolate) for suffixes in plan.request.same_subtree)
+        constraints.append(Isolation(slots, options))
+    constraints.extend(Contention(slots, options, tree, name) for name in plan.contended)
+    constraints.extend(
+        SameSubtree(slots, options, tree, suffixes, isolate=isolate) for suffixes in plan.request.same_subtree
+    )
     if plan.trait_sets and not _met_by_one_slot(plan, tree, slots, options):
-        found.append(CollectiveTraits(slots, options, tree, len(plan.trait_sets)))
+        constraints.append(CollectiveTraits(slots, options, tree, len(plan.trait_sets)))
     if not plan.request.combines_nested and len(slots) > 1:
-        found.append(OneProviderPerTree(slots, tree))
-    return found
+        constraints.append(OneProviderPerTree(slots, tree))
+    return constraints
 
 
 class Matching:
@@ -295,16 +295,16 @@ class Matching:
             self._seat(row, column)
             return True
         # Any holder may give way: the augmenting path can move another one in its stead.
-        other = next(holder for holder in holders if holder not in self._fixed)
-        holders.remove(other)
+        displaced = next(holder for holder in holders if holder not in self._fixed)
+        holders.remove(displaced)
         self._seat(row, column)
-        if before in self._rows[other]:
-            self._seat(other, before)
+        if before in self._rows[displaced]:
+            self._seat(displaced, before)
             return True
-        if self._augment(other, set()):
+        if self._augment(displaced, set()):
             return True
         holders.remove(row)
-        self._seat(other, column)
+        self._seat(displaced, column)
         self._seat(row, before)
         return False
 

@@ -190,7 +190,8 @@ class TreeParts:
         own = self._details.own(self._tree.options[part.every])
         if part.group.device is None:
             return len(own)
-        return len({device_of(self._details, one) for one in own if self._has_right_device(part.group, one)})
+        right = [provider for provider in own if self._has_right_device(part.group, provider)]
+        return len({device_of(self._details, provider) for provider in right})
 
     def problems(self, options: PartProviders, *, is_ranked: bool) -> Iterator[DeviceProblem]:
         """Yield what to ask the device allocator, with heads for all same_subtrees, in every combination.
@@ -227,10 +228,10 @@ class TreeParts:
     def _possible_heads(self, rows: Sequence[tuple[Sequence[int], int]]) -> list[int]:
         """Return the providers in some rows that have, of each row, as many at or below them as it wants."""
         enough = []
-        for row, wanted in rows:
+        for row, number_wanted in rows:
             below = Counter([above for provider in row for above in self._ancestry(provider)])
-            enough.append({head for head, number in below.items() if number >= wanted})
-        return sorted(set.intersection(*enough) & {provider for row, _wanted in rows for provider in row})
+            enough.append({head for head, number in below.items() if number >= number_wanted})
+        return sorted(set.intersection(*enough) & {provider for row, _number_wanted in rows for provider in row})
 
     def _apart(self, heads: Collection[int]) -> Iterator[frozenset[int]]:
         """Yield heads in sets of those at the same depth, and in places of the same levels: none is above another."""

@@ -115,12 +115,12 @@ class DeviceComposer:
         self, tree: Tree, details: PlannerTree, budget: Budget, *, is_ranked: bool
     ) -> Iterator[tuple[DeviceAllocations, Sequence[int]]]:
         """Yield what the device allocator finds in a tree with each choice of heads, and the providers it names."""
-        wanted = {level for part in self._parts for level in part.exclusive}
+        levels = {level for part in self._parts for level in part.exclusive}
         parts = TreeParts(
             self._terms,
             tree=tree,
             details=details,
-            never_alone=self._locks.never_whole(wanted, details) if wanted else frozenset(),
+            never_alone=self._locks.never_whole(levels, details) if levels else frozenset(),
             misfits=self._misfits,
             judge=self._judge() if self._judge and is_ranked else None,
         )
@@ -133,13 +133,13 @@ class DeviceComposer:
 
         Once no steps are left, only what was asked before is found.
         """
-        memo, most = (self._best, self._request.per_tree) if is_ranked else (self._any, 1)
+        memo, ways = (self._best, self._request.per_tree) if is_ranked else (self._any, 1)
         key = host_key(problem.host, problem.request)
         allocations = memo.get(key)
         if allocations is None and budget.is_used_up:
             return DeviceAllocations((), complete=False)
         if allocations is None:
-            allocations = allocate(problem.host, problem.request, most=most, budget=budget)
+            allocations = allocate(problem.host, problem.request, most=ways, budget=budget)
             memo.remember(key, allocations)
         return allocations
 
@@ -151,9 +151,9 @@ class DeviceComposer:
         """Return for each demand how many different providers it takes at least."""
         least: dict[int, int] = {}
         for part in self._parts:
-            demand, known = part.slot.demand, least.get(part.slot.demand, 0)
+            demand, so_far = part.slot.demand, least.get(part.slot.demand, 0)
             is_apart = self._request.isolate and part.slot.is_granular
-            least[demand] = known + part.group.count if is_apart else max(known, part.group.count)
+            least[demand] = so_far + part.group.count if is_apart else max(so_far, part.group.count)
         return least
 
     def _place(self, details: PlannerTree, part: Part, provider: int, *, level: str) -> int | None:

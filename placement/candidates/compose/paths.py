@@ -79,7 +79,7 @@ class PathComposer:
     def requested(self) -> dict[str, int]:
         """How much is asked for of each class at the same time."""
         running: Counter[str] = Counter()
-        most: Counter[str] = Counter()
+        initial: Counter[str] = Counter()
         for container in self._containers:
             amounts = Counter[str]()
             for requirement in _walk(container):
@@ -87,8 +87,8 @@ class PathComposer:
             if container.phase is Phase.RUNNING:
                 running.update(amounts)
             else:
-                most |= amounts
-        return dict(running | most)
+                initial |= amounts
+        return dict(running | initial)
 
     def plain(self) -> CandidateRequest:
         """Return the request as groups, each of which some provider of a tree must be able to serve.
@@ -96,11 +96,11 @@ class PathComposer:
         A group is named by the beginning of the first name that asks for it. What is asked for outside groups may come
         from different providers.
         """
-        wanted: dict[_WantedPortion, str] = {}
+        labels: dict[_WantedPortion, str] = {}
         for container in self._containers:
             for portion, label in self._portions(container):
-                wanted.setdefault(portion, label or "/")
-        return self._as_groups([(label, portion) for portion, label in sorted(wanted.items(), key=repr)])
+                labels.setdefault(portion, label or "/")
+        return self._as_groups([(label, portion) for portion, label in sorted(labels.items(), key=repr)])
 
     def parts(self) -> CandidateRequest:
         """Return each part of what runs at the same time as a group, regardless of nesting.
@@ -116,18 +116,18 @@ class PathComposer:
         for requirement in _walk(container):
             amounts = tuple(sorted(requirement.amounts.items()))
             any_of = tuple(self._any_of.get(requirement.label, ()))
-            for portion in [amounts] if requirement is not container else [(each,) for each in amounts]:
+            for portion in [amounts] if requirement is not container else [(portion,) for portion in amounts]:
                 if portion:
                     yield _WantedPortion(requirement.level, portion, any_of), requirement.label
 
-    def _as_groups(self, wanted: Sequence[tuple[str, "_WantedPortion"]]) -> CandidateRequest:
+    def _as_groups(self, portions: Sequence[tuple[str, "_WantedPortion"]]) -> CandidateRequest:
         groups = [
             RequestGroup(
                 suffix=suffix,
                 resources=dict(portion.amounts),
                 required=(*self._trait_of(portion.level), *portion.any_of),
             )
-            for suffix, portion in wanted
+            for suffix, portion in portions
         ]
         return CandidateRequest(
             groups=tuple(groups),
@@ -172,14 +172,14 @@ class PathComposer:
         placement = place(root, requirements, Rules(distinct=distinct, levels=self._levels.names), budget=of_search)
         return Proposals([self._proposal(details, placement, ids)] if placement.feasible else [], placement.complete)
 
-    def _in_tree(self, wanted: Requirement, details: PlannerTree, ids: Mapping[Path, int]) -> Requirement:
+    def _in_tree(self, requirement: Requirement, details: PlannerTree, ids: Mapping[Path, int]) -> Requirement:
         """Return a requirement with all parts restricted to the locations that have their traits."""
-        parts = tuple([self._in_tree(part, details, ids) for part in wanted.parts])
-        if not (any_of := self._any_of.get(wanted.label)):
-            return replace(wanted, parts=parts)
+        parts = tuple([self._in_tree(part, details, ids) for part in requirement.parts])
+        if not (any_of := self._any_of.get(requirement.label)):
+            return replace(requirement, parts=parts)
         owned = {path: details.traits.get(provider, frozenset()) for path, provider in ids.items()}
         only = frozenset([path for path, traits in owned.items() if not any(map(traits.isdisjoint, any_of))])
-        return replace(wanted, parts=parts, only=only)
+        return replace(requirement, parts=parts, only=only)
 
     def serves(self, tree: Tree, details: PlannerTree, budget: Budget) -> bool | None:
         """Tell whether there is any way to serve the request in a tree; None if the budget runs out first."""

@@ -120,14 +120,12 @@ class Locks:
         devices = {place for place, level in held if level == THE_DEVICE}.union(details.held)
         if not held and not devices:
             return [list(row) for row in rows]
-        return [
-            [
-                one
-                for one in row
-                if held.isdisjoint(self._around(details, one)) and devices.isdisjoint(upwards(one, details.parents))
-            ]
-            for row in rows
-        ]
+
+        def is_usable(provider: int) -> bool:
+            around = self._around(details, provider)
+            return held.isdisjoint(around) and devices.isdisjoint(upwards(provider, details.parents))
+
+        return [[*filter(is_usable, row)] for row in rows]
 
     def never_whole(self, levels: Collection[str], details: PlannerTree) -> set[int]:
         """Return the places of these levels that nobody can hold: unit rules forbid to take all of the lock at once."""
@@ -140,7 +138,7 @@ class Locks:
         if not closed:
             return set()
         # A provider may have the class without being a place. An outline knows places of providers that serve only.
-        around = {one for provider in details.positions for one in self._around(details, provider)}
+        around = {place for provider in details.positions for place in self._around(details, provider)}
         return {place for place, _level in closed & around if place is not None}
 
     def _around(self, details: PlannerTree, provider: int) -> list[tuple[int | None, str]]:
@@ -182,16 +180,16 @@ class Locks:
                 # The request may have asked for the lock class itself.
                 part = max(stock.least, of_place.get(name, 0))
                 of_place[name] = stock.capacity if (place, level) in exclusive else part
-        found = [
+        locks = [
             Lock(place, self._classes[level] if self._stock(details, place, level) else None)
             for place, level in exclusive
             if place is not None
         ]
-        return sorted(found, key=lambda lock: lock.provider)
+        return sorted(locks, key=lambda lock: lock.provider)
 
     def _stock(self, details: PlannerTree, place: int | None, level: str) -> Stock | None:
         """Return a place's stock of its lock class; None if it has none."""
         if place is None or level not in self._classes:
             return None
-        found = details.stocks.get(place, NO_STOCKS).get(self._classes[level])
-        return found if found and found.capacity else None
+        stock = details.stocks.get(place, NO_STOCKS).get(self._classes[level])
+        return stock if stock and stock.capacity else None

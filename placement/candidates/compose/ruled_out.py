@@ -42,16 +42,19 @@ class _Portions(NamedTuple):
 
     def available(self, tree: Tree, members: int = 1) -> dict[int, float]:
         """Return how many portions each provider of a tree can give that many members at most."""
-        most: dict[int, int] = {}
+        numbers: dict[int, int] = {}
         for demand, number in self.apart.items():
             for provider in tree.options[demand]:
-                most[provider] = max(most.get(provider, 0), number)
+                numbers[provider] = max(numbers.get(provider, 0), number)
         for demand, number in self.loose.items():
             for provider in tree.options[demand]:
-                most[provider] = most.get(provider, 0) + number
+                numbers[provider] = numbers.get(provider, 0) + number
         room, name, amount = tree.room, self.resource_class, self.amount
         unit = amount * members
-        return {one: min(number * unit, room.get((one, name), inf)) // amount for one, number in most.items()}
+        return {
+            provider: min(number * unit, room.get((provider, name), inf)) // amount
+            for provider, number in numbers.items()
+        }
 
 
 # Without it, eight members that want a GPU and its switch each are refused by 400 hosts in 800 ms of CPU, not 310.
@@ -65,14 +68,14 @@ class DeviceRoom:
     def __init__(self, parts: Sequence[Part], *, isolate: bool) -> None:
         self._isolate = isolate
         names = dict.fromkeys([name for part in parts for name, _amount in part.slot.resources])
-        self._every = [one for name in names for one in self._portions_of(name, parts)]
+        self._every = [portions for name in names for portions in self._portions_of(name, parts)]
         # A provider that has room for all of one member's is an option for it.
-        self._of_several = [one for one in self._every if one.providers > 1]
+        self._of_several = [portions for portions in self._every if portions.providers > 1]
 
     def is_lacking(self, tree: Tree, *, members: int = 1) -> bool:
         """Tell whether a tree certainly has too little for all parts together, each of them once for each member."""
         needed = self._of_several if members == 1 else self._every
-        return any(sum(one.available(tree, members).values()) < one.number * members for one in needed)
+        return any(sum(portions.available(tree, members).values()) < portions.number * members for portions in needed)
 
     def _portions_of(self, name: str, parts: Sequence[Part]) -> Iterator[_Portions]:
         """Yield the portions needed of a class: for each amount asked for, those of at least it; and the sum of all."""
@@ -154,14 +157,14 @@ class PlacesInUse:
         return used
 
     def without_free(
-        self, wanted: Sequence[WantedFree], trees: Sequence[Tree], levels: Sequence[int | None]
+        self, groups: Sequence[WantedFree], trees: Sequence[Tree], levels: Sequence[int | None]
     ) -> set[int]:
         """Return the roots of trees that certainly have too few free providers. Sharing providers count as free."""
-        if not trees or not wanted:
+        if not trees or not groups:
             return set()
         at = self._providers.positions_of_trees([tree.root for tree in trees])
         lacking = set[int]()
-        for group in wanted:
+        for group in groups:
             free = {*self._providers.ids[at[self._are_free(group, at, levels)]].tolist()}
             for tree in trees:
                 options = tree.options[group.demand]
@@ -169,13 +172,13 @@ class PlacesInUse:
                     lacking.add(tree.root)
         return lacking
 
-    def _are_free(self, wanted: WantedFree, at: Ints, levels: Sequence[int | None]) -> Flags:
+    def _are_free(self, group: WantedFree, at: Ints, levels: Sequence[int | None]) -> Flags:
         used = self.is_in_use
-        free: Flags = ~used[at] if wanted.levels or wanted.is_device else np.ones(len(at), dtype=bool)
-        if wanted.is_card:
+        free: Flags = ~used[at] if group.levels or group.is_device else np.ones(len(at), dtype=bool)
+        if group.is_card:
             parents = self._providers.parent_positions[at]
             free &= ~used[np.where(parents >= 0, parents, at)]
-        for trait_id in [levels[level] for level in wanted.levels]:
+        for trait_id in [levels[level] for level in group.levels]:
             if trait_id is None:
                 return np.zeros(len(at), dtype=bool)
             places = self._providers.nearest(at, self._serving.sets.with_trait(trait_id))
@@ -203,9 +206,10 @@ class AnyChoice:
         plan = plan_for(replace(request.plain, same_subtree=request.same_subtree))
         # A group with an open count may end up with no provider; several providers together may have more traits than
         # each of them; and hierarchical names have a plan of their own.
-        is_open = any([one.per_subtree or one.everything for one in request.groups])
-        has_more_traits = bool(plan.trait_sets) and any([one.count > 1 and not one.suffix for one in request.groups])
-        self._matters = not (request.paths or is_open or has_more_traits or plan.is_unconstrained)
+        is_open = any([group.per_subtree or group.everything for group in request.groups])
+        has_several = any([group.count > 1 and not group.suffix for group in request.groups])
+        may_add_traits = bool(plan.trait_sets) and has_several
+        self._matters = not (request.paths or is_open or may_add_traits or plan.is_unconstrained)
         self._providers = providers if request.same_subtree else None
         self._budget = RequestBudget(per_tree=STEPS_OF_A_TREE, per_request=STEPS)
         self._composer = SlotComposer(plan, self._budget)
@@ -216,17 +220,18 @@ class AnyChoice:
         if not trees or not self._matters:
             return set()
         if self._providers is not None:
-            others = {tree.root_of[one] for tree in trees for row in tree.options for one in row if one in tree.root_of}
-            roots = {tree.root for tree in trees} | others
+            options = [(tree, provider) for tree in trees for row in tree.options for provider in row]
+            roots = {tree.root_of.get(provider, tree.root) for tree, provider in options}
+            roots |= {tree.root for tree in trees}
             parents = self._providers.parents_of(self._providers.positions_of_trees(roots))
             trees = [replace(tree, parents=parents) for tree in trees]
         return {tree.root for tree in trees if self._is_lacking(tree)}
 
     def _is_lacking(self, tree: Tree) -> bool:
         form, _providers = self._composer.sketcher.sketch(tree)
-        known = self._known.get(form)
-        if known is None:
+        is_lacking = self._known.get(form)
+        if is_lacking is None:
             self._budget.was_hit = False
-            known = next(self._composer.searched(tree), None) is None and not self._budget.was_hit
-            self._known.remember(form, known)
-        return known
+            is_lacking = next(self._composer.searched(tree), None) is None and not self._budget.was_hit
+            self._known.remember(form, is_lacking)
+        return is_lacking

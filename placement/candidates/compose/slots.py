@@ -53,8 +53,8 @@ class PreparedTree(NamedTuple):
         """Yield the choices that also satisfy further constraints, whose depths count slots in search order."""
         if self.are_hopeless(further):
             return iter(())
-        found = _Backtracking(self.options, [*further, *self.constraints], budget).run()
-        return found if self.order.restore is None else map(self.order.restore, found)
+        choices = _Backtracking(self.options, [*further, *self.constraints], budget).run()
+        return choices if self.order.restore is None else map(self.order.restore, choices)
 
     def are_hopeless(self, constraints: Sequence[Constraint]) -> bool:
         """Tell whether no choice can satisfy some constraints.
@@ -199,7 +199,8 @@ class _Backtracking:
         self._step = budget.take
         self._by_depth = [[c for c in constraints if depth in c.depths] for depth in range(len(options))]
         # After the last constrained slot everything combines with everything.
-        self._free_from = max([depth + 1 for depth, found in enumerate(self._by_depth) if found], default=0)
+        constrained = [depth for depth, of_depth in enumerate(self._by_depth) if of_depth]
+        self._free_from = max(constrained, default=-1) + 1
 
     def run(self) -> Iterator[Choice]:
         return self._extend(()) if self._free_from else self._free(())
@@ -260,7 +261,7 @@ class ChoicesOfForm:
     def __init__(self, choices: Iterator[Choice], providers: Sequence[int], budget: RequestBudget) -> None:
         self._found: list[Choice] = []
         number = {provider: number for number, provider in enumerate(providers)}
-        self._more: Iterator[Choice] | None = (tuple([number[one] for one in choice]) for choice in choices)
+        self._more: Iterator[Choice] | None = (tuple([number[provider] for provider in choice]) for choice in choices)
         self._is_whole = False
         self._budget = budget
 
@@ -273,22 +274,22 @@ class ChoicesOfForm:
             providers: what the numbers stand for in the tree.
             search: composes in the tree from the beginning.
         """
-        given = 0
+        number = 0
         while True:
-            if given < len(self._found):
+            if number < len(self._found):
                 if not self._budget.take():
                     return
             elif not self._finds_another():
                 break
-            yield tuple([providers[number] for number in self._found[given]])
-            given += 1
+            yield tuple([providers[number] for number in self._found[number]])
+            number += 1
         if self._more is not None:
             # No more are remembered. The first to get here continues the search, and all others run one of their own.
-            rest, self._more = self._more, None
-            for choice in rest:
+            further, self._more = self._more, None
+            for choice in further:
                 yield tuple([providers[number] for number in choice])
         elif not self._is_whole:
-            yield from islice(search(), given, None)
+            yield from islice(search(), number, None)
 
     def _finds_another(self) -> bool:
         """Compose one more; tell whether there was one, and room to remember it."""

@@ -70,10 +70,10 @@ class ProposalKeys:
             key = (*scores.weight_of_pools(self._question.sums_of_pools(self._sums_as_read, proposal)), root)
         else:
             foreign = summed([amounts for provider, amounts in proposal.amounts.items() if provider not in own])
-            given = tuple([requested[name] - foreign.get(name, 0) for name in scores.weighed])
+            own_amounts = tuple([requested[name] - foreign.get(name, 0) for name in scores.weighed])
             row = self._row_of(changed) if changed else self._sums_as_read.of(root)
             self.order.note(proposal.counts)
-            key = scores.key_of(row, given, proposal.counts)
+            key = scores.key_of(row, own_amounts, proposal.counts)
         return None if key[FAILS] and scores.filters else key
 
     def pools(self, proposal: Proposal) -> ScoredNode:
@@ -224,8 +224,12 @@ class PlannerSearch:
             return members  # Where the best way is filtered out, another may not be, so nothing is proved of that tree.
         placed = 0
         for tree, details in self._in_detail(roots):
-            left = details.left().items()
-            room = {(provider, name): float(amount) for provider, amounts in left for name, amount in amounts.items()}
+            amounts_left = details.left().items()
+            room = {
+                (provider, name): float(amount)
+                for provider, amounts in amounts_left
+                for name, amount in amounts.items()
+            }
             roomy, number = replace(tree, room=room), 1
             while placed < members and not self.prepared.composer.lacks_room(roomy, members=number):
                 number += 1
@@ -262,8 +266,8 @@ class PlannerSearch:
                 ahead.append(tree)
         details.of([*trees, *ahead])
         self._left_to_build -= len(ahead)
-        left = self._left_to_build if self._left_to_build > 0 else MAX_BATCH
-        self._ahead = min(2 * self._ahead, left, MAX_BATCH)
+        limit = self._left_to_build if self._left_to_build > 0 else MAX_BATCH
+        self._ahead = min(2 * self._ahead, limit, MAX_BATCH)
 
     def in_order(self, roots: Collection[int]) -> list[int]:
         """Return the roots, most promising first by the trees' sums, without trees that the profile filters out."""
@@ -279,18 +283,18 @@ class PlannerSearch:
 
     def roots(self) -> Iterator[int]:
         """Yield the roots of trees where the request may fit, most promising first, without composing."""
-        for trees, _rest in self._hopeful(self._keys.order.portions(is_bounded=True)):
+        for trees, _bound in self._hopeful(self._keys.order.portions(is_bounded=True)):
             for _key, tree in sorted(trees, key=itemgetter(0)):
                 yield tree.root
 
     def _hopeful(self, portions: Iterator[Portion]) -> Iterator[Portion]:
         """Yield the portions without trees that can be ruled out before their details are read."""
-        for trees, rest in portions:
+        for trees, bound in portions:
             self._trees |= {tree.root: tree for _key, tree in trees}
             hopeful = [(key, tree) for key, tree in trees if not self.prepared.composer.is_hopeless(tree)]
             self.searched += len(hopeful)
             roomy = [(key, tree) for key, tree in hopeful if not self.prepared.composer.lacks_room(tree)]
-            yield Portion(self._serving(roomy), rest)
+            yield Portion(self._serving(roomy), bound)
 
     def _serving(self, trees: list[Keyed]) -> list[Keyed]:
         """Prune trees that provably serve nothing, judged without their details.
@@ -342,8 +346,10 @@ class PlannerSearch:
             )
         tree = self._composer.known[proposal.root]
         node, fragmentation = ScoredNode(*tree.totals()), self._question.fragmentation(tree, proposal)
-        given, touched = summed(own.values()), proposal.touched
-        return score(self._question.profile, requested, node, own=given, touched=touched, fragmentation=fragmentation)
+        own_amounts, touched = summed(own.values()), proposal.touched
+        return score(
+            self._question.profile, requested, node, own=own_amounts, touched=touched, fragmentation=fragmentation
+        )
 
 
 def _once_of_pools(portions: Iterable[Portion]) -> Iterator[Portion]:
@@ -352,30 +358,30 @@ def _once_of_pools(portions: Iterable[Portion]) -> Iterator[Portion]:
     Thousands of hosts may use the same pools: each would be read and composed, just to find the same as in the first.
     The trees of the pools themselves are always tried, as a group may ask for everything a tree has of a class.
     """
-    seen: set[tuple[tuple[int, ...], ...]] = set()
+    earlier: set[tuple[tuple[int, ...], ...]] = set()
 
     def is_new(tree: Tree) -> bool:
         if any(tree.root_of.get(provider, tree.root) == tree.root for row in tree.options for provider in row):
             return True
         options = tuple(map(tuple, tree.options))
-        was_seen = options in seen
-        seen.add(options)
+        was_seen = options in earlier
+        earlier.add(options)
         return not was_seen
 
-    for trees, rest in portions:
-        yield Portion([keyed for keyed in sorted(trees, key=itemgetter(0)) if is_new(keyed[1])], rest)
+    for trees, bound in portions:
+        yield Portion([keyed for keyed in sorted(trees, key=itemgetter(0)) if is_new(keyed[1])], bound)
 
 
 def _not_seen(proposals: Iterable[Proposal]) -> Iterator[Proposal]:
     """Yield proposals, skipping those that another tree has given already."""
-    seen = set()
+    earlier = set()
     for proposal in proposals:
         taken = frozenset(
             (provider, name) for provider, amounts in proposal.amounts.items() for name in amounts.items()
         )
-        what = (taken, frozenset(proposal.mappings.items()))
-        if what not in seen:
-            seen.add(what)
+        identity = (taken, frozenset(proposal.mappings.items()))
+        if identity not in earlier:
+            earlier.add(identity)
             yield proposal
 
 

@@ -16,7 +16,7 @@ from placement.candidates.layout import Layout
 from placement.candidates.serving import Serving
 from placement.cloud.columns import CloudColumns
 from placement.cloud.providers import Ints, places_in
-from placement.domain.places import Parents, Places, Position
+from placement.domain.places import Places
 from placement.domain.search_plan import Plan
 from placement.domain.tree import NamedMember, PlannerTree, ProviderStocks, Stock, Tree
 
@@ -71,7 +71,7 @@ class StocksByProvider:
             lists = [column.tolist() for column in amounts]
             for provider, row in zip(ids, zip(repeat(class_id), *lists, strict=False), strict=False):
                 rows[provider].append(row)
-        return {provider: self._stocks(tuple(of)) for provider, of in rows.items()}
+        return {provider: self._stocks(tuple(stock_rows)) for provider, stock_rows in rows.items()}
 
     def _stocks(self, rows: tuple[tuple[int, ...], ...]) -> ProviderStocks:
         equal = self._equal.get(rows)
@@ -81,35 +81,57 @@ class StocksByProvider:
         return equal
 
 
-class _Facts(NamedTuple):
-    """What columns tell of some trees read together: the providers of each by root, and what each provider is."""
+class TreesInDetail:
+    """The trees of a snapshot in all detail that decides, each built once."""
 
-    inside: Mapping[int, Sequence[int]]
-    parents: Parents
-    traits: Mapping[int, frozenset[str]]
-    stocks: Mapping[int, ProviderStocks]
-    positions: Mapping[int, Position]
-    places: Places
-
-
-class _TreeFacts:
-    """Reads what decides about trees."""
-
-    def __init__(self, serving: Serving, deciding: Deciding) -> None:
+    def __init__(self, serving: Serving, deciding: Deciding, names: NamesIn) -> None:
         self._serving = serving
         self._providers = serving.columns.providers
         self._deciding = deciding
+        self._names = names
         self._stocks = StocksByProvider(serving.columns, deciding.classes)
         self._equal_traits: dict[int, frozenset[str]] = {}
+        self._built: dict[tuple[int, frozenset[int]], PlannerTree] = {}
+        self.members: dict[int, NamedMember] = {}
+        """All providers of the trees built so far."""
 
-    def of(self, roots: Collection[int]) -> _Facts:
-        """Return the facts about trees."""
-        at, inside = self._providers.positions_of_trees(roots), self._inside(roots)
+    def of(self, trees: Collection[Tree]) -> list[PlannerTree]:
+        """Return trees, each with those that share with it."""
+        keys = [(tree.root, _roots(tree)) for tree in trees]
+        if unbuilt := {key for key in keys if key not in self._built}:
+            self._build(unbuilt)
+        return [self._built[key] for key in keys]
+
+    def has(self, tree: Tree) -> bool:
+        """Tell whether a tree has been built."""
+        return (tree.root, _roots(tree)) in self._built
+
+    def _build(self, keys: Collection[tuple[int, frozenset[int]]]) -> None:
+        """Build trees, given their roots, and those of all that share with each as well."""
+        inside = self._inside({root for _root, roots in keys for root in roots})
+        at = self._providers.positions_of_trees(inside)
+        parents, traits, stocks = self._providers.parents_of(at), self._traits(at), self._stocks.at(at)
         layout = Layout(self._providers, at, self._serving.places_of(self._deciding.levels))
-        parents = self._providers.parents_of(at)
-        return _Facts(inside, parents, self._traits(at), self._stocks.at(at), layout.positions, layout.places)
+        positions, places, names = layout.positions, layout.places, self._names(inside.keys())
+        for root, providers in inside.items():
+            for provider in providers:
+                uuid, name = names[root][provider]
+                self.members[provider] = NamedMember(provider, uuid, root, parents[provider], name)
+        for root, roots in keys:
+            own, providers = inside[root], [provider for part in sorted(roots) for provider in inside[part]]
+            self._built[root, roots] = PlannerTree(
+                root=root,
+                parents=_only(providers, parents),
+                names={provider: self.members[provider].name for provider in providers},
+                traits=_only(providers, traits),
+                stocks=_only(providers, stocks),
+                positions=_only(providers, positions),
+                places=Places(_only(own, places.of), places.levels),
+                foreign_providers=frozenset(providers) - {*own} if len(roots) > 1 else frozenset(),
+            )
 
     def _inside(self, roots: Collection[int]) -> dict[int, list[int]]:
+        """Return the providers of each tree, by its root."""
         providers, indices = self._providers, self._providers.tree_indices(sorted(roots))
         indices = indices[indices >= 0]
         bounds = zip(providers.starts[indices].tolist(), providers.starts[indices + 1].tolist(), strict=True)
@@ -128,53 +150,6 @@ class _TreeFacts:
             held = [name for number, name in enumerate(names) if of_provider >> number & 1]
             self._equal_traits[of_provider] = frozenset(held)
         return {provider: self._equal_traits[of_provider] for provider, of_provider in bits.items()}
-
-
-class TreesInDetail:
-    """The trees of a snapshot in all detail that decides, each built once."""
-
-    def __init__(self, serving: Serving, deciding: Deciding, names: NamesIn) -> None:
-        self._facts = _TreeFacts(serving, deciding)
-        self._names = names
-        self._known: dict[tuple[int, frozenset[int]], PlannerTree] = {}
-        self.members: dict[int, NamedMember] = {}
-        """All providers of the trees built so far."""
-
-    def of(self, trees: Collection[Tree]) -> list[PlannerTree]:
-        """Return trees, each with those that share with it."""
-        keys = [(tree.root, _roots(tree)) for tree in trees]
-        unknown = {key for key in keys if key not in self._known}
-        if unknown:
-            facts = self._facts.of({root for _root, roots in unknown for root in roots})
-            self._note_members(facts)
-            self._known.update({key: self._built(*key, facts) for key in unknown})
-        return [self._known[key] for key in keys]
-
-    def has(self, tree: Tree) -> bool:
-        """Tell whether a tree has been built."""
-        return (tree.root, _roots(tree)) in self._known
-
-    def _note_members(self, facts: _Facts) -> None:
-        names = self._names(facts.inside.keys())
-        for root, inside in facts.inside.items():
-            of_tree, parents = names[root], facts.parents
-            for provider in inside:
-                uuid, name = of_tree[provider]
-                self.members[provider] = NamedMember(provider, uuid, root, parents[provider], name)
-
-    def _built(self, root: int, roots: frozenset[int], facts: _Facts) -> PlannerTree:
-        providers = [provider for part in sorted(roots) for provider in facts.inside[part]]
-        own, members = facts.inside[root], self.members
-        return PlannerTree(
-            root=root,
-            parents=_only(providers, facts.parents),
-            names={provider: members[provider].name for provider in providers},
-            traits=_only(providers, facts.traits),
-            stocks=_only(providers, facts.stocks),
-            positions=_only(providers, facts.positions),
-            places=Places(_only(own, facts.places.of), facts.places.levels),
-            foreign_providers=frozenset(providers) - {*own} if len(roots) > 1 else frozenset(),
-        )
 
 
 def _only(providers: Collection[int], values: Mapping[int, Value]) -> dict[int, Value]:

@@ -189,8 +189,8 @@ class PlannerQuestion:
         roots = columns.providers.roots
         owners = np.logical_or.reduce([columns.sums(ids[name]).has for name in classes if name in ids] or [roots < 0])
         nothing = np.zeros(len(roots))
-        left = [columns.left_in_trees(ids[name]) if name in ids else nothing for name in classes]
-        rows = zip(*[of_class[owners].tolist() for of_class in left], strict=True)
+        amounts_left = [columns.left_in_trees(ids[name]) if name in ids else nothing for name in classes]
+        rows = zip(*[of_class[owners].tolist() for of_class in amounts_left], strict=True)
         return dict(zip(roots[owners].tolist(), rows, strict=True))
 
     @property
@@ -218,10 +218,10 @@ class PlannerQuestion:
         """Return how the request fragments trees; None if the profile ignores that."""
         if self.cloud.judge is None:
             return None
-        wanted = wanted_of(self.request, self.prepared.plan)
+        devices = wanted_of(self.request, self.prepared.plan)
         if self.request.paths:
-            wanted = [WantedOfHost(self.prepared.composer.requested, 1, ())]
-        return self.cloud.judge.fragmentation(self.reader(overlay), wanted, self.cloud.kept)
+            devices = [WantedOfHost(self.prepared.composer.requested, 1, ())]
+        return self.cloud.judge.fragmentation(self.reader(overlay), devices, self.cloud.kept)
 
     def fragmentation(self, tree: PlannerTree, proposal: Proposal) -> float | None:
         """Return the fragmentation score of a proposal; None if the profile ignores that."""
@@ -237,4 +237,4 @@ class PlannerQuestion:
 
 def wanted_of(request: PlannerRequest, plan: Plan) -> list[WantedOfHost]:
     """Return what a request of groups wants of one host, given its plan."""
-    return [*wanted_by(plan, {one.suffix: one.count for one in request.groups})]
+    return [*wanted_by(plan, {group.suffix: group.count for group in request.groups})]

@@ -118,7 +118,7 @@ def written(consumer: Claim, mappings: Mapping[str, tuple[str, ...]]) -> str:
             "consumer_type": consumer.consumer_type,
             "consumer_generation": new_generation(consumer),
         },
-        "allocations": {provider: {"resources": dict(of)} for provider, of in consumer.allocations.items()},
+        "allocations": {provider: {"resources": dict(amounts)} for provider, amounts in consumer.allocations.items()},
         "mappings": mappings,
     }
     return json.dumps(document)
@@ -127,15 +127,16 @@ def written(consumer: Claim, mappings: Mapping[str, tuple[str, ...]]) -> str:
 def known_answers(tx: Transaction, generations: Mapping[str, int], digest: str) -> dict[str, str]:
     """Return the earlier answers to a claim, for consumers that hold exactly that; they may be new ones."""
     remembered = remembered_claims(tx, generations)
-    same = [
-        one for one in remembered.values() if (one.digest, one.generation) == (digest, generations[one.consumer_uuid])
-    ]
-    held = held_by(tx, [one.consumer_uuid for one in same]) if same else []
+    claims = [claim for claim in remembered.values() if claim.digest == digest]
+    same = [claim for claim in claims if claim.generation == generations[claim.consumer_uuid]]
+    held = held_by(tx, [claim.consumer_uuid for claim in same]) if same else []
     providers = named_providers(tx, {row.provider_id for row in held})
     names = tx.names.classes.names(tx.connection, {row.class_id for row in held})
     now: dict[str, Any] = defaultdict(lambda: defaultdict(lambda: {"resources": {}}))
     for row in held:
         now[row.consumer_uuid][providers[row.provider_id].uuid]["resources"][names[row.class_id]] = row.used
     return {
-        one.consumer_uuid: one.answer for one in same if json.loads(one.answer)["allocations"] == now[one.consumer_uuid]
+        claim.consumer_uuid: claim.answer
+        for claim in same
+        if json.loads(claim.answer)["allocations"] == now[claim.consumer_uuid]
     }

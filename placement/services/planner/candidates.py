@@ -70,33 +70,33 @@ def planned_candidates(
     overlay = overlay_of(tx, changes, overlay)
     question = question_for(tx, request, options)
     if not overlay.is_empty:
-        answer = _found(tx, question, overlay)
+        answer = _searched(tx, question, overlay)
         return replace(answer, explained=_why(tx, question, options, answer)) if request.explain else answer
     cloud, answer = cloud_in(tx), _found_or_known(tx, question, options)
     if not request.explain:
         return answer
-    asked = "why not", *options.asked_for(request)
-    explained: Explained | None = cloud.reason_for_nothing(asked)
+    question_key = "why not", *options.asked_for(request)
+    explained: Explained | None = cloud.reason_for_nothing(question_key)
     if explained is None:
         explained = _why(tx, question, options, answer)
         if not answer.candidates and answer.complete:
-            cloud.note_nothing(asked, explained)
+            cloud.note_nothing(question_key, explained)
     return replace(answer, explained=explained)
 
 
 def _found_or_known(tx: Transaction, question: PlannerQuestion, options: PlannerOptions) -> PlannerAnswer:
     """Return what the search finds, without searching where it is known to find nothing."""
-    asked = "candidates", *options.asked_for(replace(question.request, explain=False))
+    question_key = "candidates", *options.asked_for(replace(question.request, explain=False))
     cloud = cloud_in(tx)
-    answer: PlannerAnswer | None = cloud.reason_for_nothing(asked)
+    answer: PlannerAnswer | None = cloud.reason_for_nothing(question_key)
     if answer is None:
-        answer = _found(tx, question, AS_IT_IS)
+        answer = _searched(tx, question, AS_IT_IS)
         if not answer.candidates and answer.complete:
-            cloud.note_nothing(asked, replace(answer, members={}), lasts=not options.profile.filters)
+            cloud.note_nothing(question_key, replace(answer, members={}), lasts=not options.profile.filters)
     return answer
 
 
-def _found(tx: Transaction, question: PlannerQuestion, overlay: Overlay) -> PlannerAnswer:
+def _searched(tx: Transaction, question: PlannerQuestion, overlay: Overlay) -> PlannerAnswer:
     request, search = question.request, PlannerSearch(question, overlay)
     existing = [_scored(search, proposal) for proposal in islice(search.distinct(), request.limit)]
     searches = [search, *[PlannerSearch(question, emptied(tx, [more.like], overlay)) for more in overlay.more]]
@@ -194,5 +194,5 @@ def _searches(question: PlannerQuestion, masks: ConditionMasks, locks: Mapping[s
 
     # All stocks matter to nested parts, and what is in use to groups that want a place to themselves.
     deciding = question.cloud.deciding(None if request.paths else {*locks.values()})
-    seen = columns_seen(serving, deciding, in_use=question.use.is_in_use if request.exclusive else None)
-    return RuleSearches(composer_for, plan_of_paths, question.details.of, seen, Budget(STEPS_PER_REQUEST))
+    columns = columns_seen(serving, deciding, in_use=question.use.is_in_use if request.exclusive else None)
+    return RuleSearches(composer_for, plan_of_paths, question.details.of, columns, Budget(STEPS_PER_REQUEST))

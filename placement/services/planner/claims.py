@@ -142,7 +142,7 @@ def claim(database: Database, members: Sequence[ClaimMember], terms: ClaimTerms)
         with database.claim_turns.taken(longest_wait_s=MAX_WAIT_S):
             plan = _planned(database, members, terms, composers=composers, attempt=attempt)
             if terms.dry_run or not plan.drafts:
-                answers = {one.member.uuid: written(one.consumer, one.mappings) for one in plan.drafts}
+                answers = {draft.member.uuid: written(draft.consumer, draft.mappings) for draft in plan.drafts}
                 return Outcome({**plan.known, **answers}, is_new=False, refused=plan.refused)
             with contextlib.suppress(Outdated):
                 answers = allocate(database, plan.drafts, terms.digest)
@@ -220,14 +220,15 @@ def _refused(
 
 def _conflict(member: ClaimMember, generations: Mapping[str, int]) -> ConcurrentUpdate | None:
     """Return the conflict if a consumer holds something that is not to be replaced, or is at another generation."""
-    seen, said = generations.get(member.uuid), member.consumer.consumer_generation
-    if seen is not None and not member.replaces:
+    generation, expected_generation = generations.get(member.uuid), member.consumer.consumer_generation
+    if generation is not None and not member.replaces:
         return ConcurrentUpdate(
-            f"consumer generation conflict - consumer {member.uuid} is at generation {seen}, but not from this claim"
+            f"consumer generation conflict - consumer {member.uuid} is at generation {generation}, but not from "
+            "this claim"
         )
-    if seen != said:
-        expected = "null" if seen is None else seen
-        return ConcurrentUpdate(f"consumer generation conflict - expected {expected} but got {said}")
+    if generation != expected_generation:
+        expected = "null" if generation is None else generation
+        return ConcurrentUpdate(f"consumer generation conflict - expected {expected} but got {expected_generation}")
     return None
 
 
@@ -293,12 +294,12 @@ def _drafts(tx: Transaction, plans: Sequence[BatchedPlan]) -> list[Sequence[Draf
 
 def _of_new_consumers(tx: Transaction, plans: Sequence[BatchedPlan]) -> Iterator[BatchedPlan]:
     """Yield the claims whose consumers are all new: the only ones simple enough to be planned together."""
-    seen: set[str] = {*consumer_generations(tx, [member.uuid for plan in plans for member in plan.members])}
+    earlier: set[str] = {*consumer_generations(tx, [member.uuid for plan in plans for member in plan.members])}
     for plan in plans:
         uuids = [member.uuid for member in plan.members]
-        if seen.isdisjoint(uuids) and all(one.consumer.consumer_generation is None for one in plan.members):
+        if earlier.isdisjoint(uuids) and all(member.consumer.consumer_generation is None for member in plan.members):
             yield plan
-        seen.update(uuids)
+        earlier.update(uuids)
 
 
 def _is_possible(drafting: Drafting, members: Sequence[ClaimMember]) -> bool:

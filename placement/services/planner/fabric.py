@@ -125,17 +125,17 @@ class _FabricSearch:
         questions, overlay = self.hosts.questions, self.drafting.overlay
         if not all(question.cloud.reader.serving.is_possible for question in questions):
             return []
-        left = {**free}
+        free_in = {**free}
         if any(question.has_sharing for question in questions):
             readers = [question.reader(overlay) for question in questions]
-            left = dict.fromkeys([tree.root for reader in readers for tree in reader.all_trees()])
+            free_in = dict.fromkeys([tree.root for reader in readers for tree in reader.all_trees()])
         # An overlay may give something back there, so leave the answer to search.
         changed = questions[0].cloud.reader.serving.columns.providers.root_of(overlay.changes)
-        left.update(dict.fromkeys(changed.values()))
+        free_in.update(dict.fromkeys(changed.values()))
         left_out = overlay.avoided.union(*[question.avoided for question in questions])
         only = {question.cloud.reader.serving.only_root for question in questions}
-        wanted = [root for root in left if root not in left_out and (None in only or root in only)]
-        sites = [self._site(root, left[root]) for root in self.hosts.searches[0].in_order(wanted)]
+        roots = [root for root in free_in if root not in left_out and (None in only or root in only)]
+        sites = [self._site(root, free_in[root]) for root in self.hosts.searches[0].in_order(roots)]
         return [site for site in sites if site is not None]
 
     def _site(self, root: int, free: Sequence[float] | None) -> Site | None:
@@ -169,7 +169,7 @@ class _FabricSearch:
         """Return what hosts do not hold. If single providers rule out a host, check its neighbours as well."""
         refused: list[Posting] = []
         for kind in range(len(self.kinds)):
-            alone = tuple([int(other == kind) for other in range(len(self.kinds))])
+            alone = tuple([int(number == kind) for number in range(len(self.kinds))])
             if self.hosts.without_any(kind, [site.name for site, mix in postings if mix[kind]]):
                 around = [site for place in {site.place for site, _mix in postings} for site in self._by_place[place]]
                 without = self.hosts.without_any(kind, [site.name for site in around])
@@ -214,11 +214,11 @@ def _of_together(drafting: Drafting, together: Together, room: FabricRoom, numbe
     if not room.has_hosts and not level.is_host:
         return f"No host that could serve them is in a {level.name}: planner.yaml names {level.name}s under aggregates."
     if together.each is not None:
-        wanted = f"{together.each} of them are to be in each of {number // together.each} {level.name}s"
+        rule = f"{together.each} of them are to be in each of {number // together.each} {level.name}s"
         if room.most is None:
-            return f"{wanted}."
+            return f"{rule}."
         with_room = sum([holds >= together.each for holds in room.most.values()])
-        return f"{wanted}, and no more than {with_room} have room for that many."
+        return f"{rule}, and no more than {with_room} have room for that many."
     if not together.required:
         return ""
     if room.roomiest is None:
@@ -232,14 +232,14 @@ def _of_apart(rules: GangRules, room: FabricRoom) -> str:
         return ""
     name = rules.apart.name
     different = f"different {name}s"
-    wanted = f"They are to be {'on' if rules.apart.is_host else 'in'} {different}"
+    rule = f"They are to be {'on' if rules.apart.is_host else 'in'} {different}"
     if rules.together is None and room.most is not None:
-        return f"{wanted}, and no more than {sum(room.most.values())} have room."
-    return f"{wanted}."
+        return f"{rule}, and no more than {sum(room.most.values())} have room."
+    return f"{rule}."
 
 
 def _named(drafting: Drafting, level: FabricLevel, place: Hashable) -> str:
     if not level.is_host or not isinstance(place, int):
         return f"{level.name} {place}"
-    found = named_providers(drafting.tx, [place])[place]
-    return f"host {found.name}"
+    host = named_providers(drafting.tx, [place])[place]
+    return f"host {host.name}"

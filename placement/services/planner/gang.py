@@ -288,7 +288,7 @@ class Placing:
     def are_too_many(self) -> bool:
         """Whether a member that found nothing has no place wherever the others are, as far as is easily told."""
         members = self._kinds.total()
-        return len(self._kinds) == 1 and all(one.most(members) < members for one in self._places.values())
+        return len(self._kinds) == 1 and all(places.most(members) < members for places in self._places.values())
 
     def has_placed(self, member: ClaimMember) -> bool:
         """Place a member, if there is a place; tell whether there was."""
@@ -362,18 +362,18 @@ class GangSearch:
         """Return places for members under an overlay; None if there are none, or too many were tried."""
         if not members:
             return []
-        member, others = members[0], members[1:]
+        member, members_after = members[0], members[1:]
         self._drafting.composers.allot(among=len(members))
-        search, wanted = self._drafting.search(member, overlay), self._drafting.prepared(member)
-        without = {tree.root for tree in exhausted if tree.wanted is wanted}
+        search, kind = self._drafting.search(member, overlay), self._drafting.prepared(member)
+        without = {tree.root for tree in exhausted if tree.wanted is kind}
         tried: list[int] = []
-        for root in [root for root in self._roots[wanted] if root not in without]:
+        for root in [root for root in self._roots[kind] if root not in without]:
             for draft in self._inside(root, member, overlay, search):
                 if not self._tries.take():
                     self.is_complete = False
                     return None
-                done = [_ExhaustedTree(wanted, other) for other in (*tried, *search.exhausted) if other != root]
-                drafts = self.placed(others, draft.upon(overlay), (*exhausted, *done))
+                done = [_ExhaustedTree(kind, tree) for tree in (*tried, *search.exhausted) if tree != root]
+                drafts = self.placed(members_after, draft.upon(overlay), (*exhausted, *done))
                 if drafts is not None:
                     return [draft, *drafts]
                 if self._tries.was_hit:
@@ -396,5 +396,5 @@ class GangSearch:
             further = self._drafting.search(member, overlay, places=PLACES_OF_A_TREE + 1)
             proposals = [*islice(further.proposals(only=root), PLACES_OF_A_TREE + 1)]
             self.is_complete = self.is_complete and len(proposals) <= PLACES_OF_A_TREE and further.complete
-            others = [proposal for proposal in proposals[:PLACES_OF_A_TREE] if proposal != best[0]]
-            yield from self._drafting.drafts(member, others, further)
+            proposals_after = [proposal for proposal in proposals[:PLACES_OF_A_TREE] if proposal != best[0]]
+            yield from self._drafting.drafts(member, proposals_after, further)

@@ -64,8 +64,8 @@ def shortage(tx: Transaction, members: Sequence[ClaimMember], overlay: Overlay) 
 
 def known_reason(drafting: Drafting, member: ClaimMember) -> Explained | None:
     """Return why a member has no place even alone, if that was found out before and no tree has changed since."""
-    known: Explained | None = _remembered(drafting, member, "place")
-    return known
+    explained: Explained | None = _remembered(drafting, member, "place")
+    return explained
 
 
 def is_without_place(drafting: Drafting, member: ClaimMember) -> bool:
@@ -73,22 +73,22 @@ def is_without_place(drafting: Drafting, member: ClaimMember) -> bool:
     return bool(_remembered(drafting, member, "no place"))
 
 
-def _remembered(drafting: Drafting, member: ClaimMember, what: str) -> Any:
+def _remembered(drafting: Drafting, member: ClaimMember, kind: str) -> Any:
     if not drafting.overlay.is_empty:
         return None
     drafting.question(member)  # Checks the names.
-    return cloud_in(drafting.tx).reason_for_nothing((what, *member.options.asked_for(member.request)))
+    return cloud_in(drafting.tx).reason_for_nothing((kind, *member.options.asked_for(member.request)))
 
 
 def _remember(drafting: Drafting, member: ClaimMember, explained: Explained | None) -> None:
     """Remember that a member has no place even alone, and why."""
     if not drafting.overlay.is_empty:
         return
-    cloud, asked = cloud_in(drafting.tx), member.options.asked_for(member.request)
+    cloud, question_key = cloud_in(drafting.tx), member.options.asked_for(member.request)
     if explained is not None:
-        cloud.note_nothing(("place", *asked), explained)
+        cloud.note_nothing(("place", *question_key), explained)
     if not member.options.profile.filters:
-        cloud.note_nothing(("no place", *asked), reason=True, lasts=True)
+        cloud.note_nothing(("no place", *question_key), reason=True, lasts=True)
 
 
 def refusal(drafting: Drafting, placement: GangPlan, lacking: LackingClass | None, *, of: int) -> NoCandidate:
@@ -99,8 +99,8 @@ def refusal(drafting: Drafting, placement: GangPlan, lacking: LackingClass | Non
     uuid = placement.stuck.uuid
     if lacking is not None:
         return refusal_of_gang(of, lacking.in_words, complete=True, member=uuid)
-    beside = f"Consumer {uuid} found none beside {len(placement.drafts)} others."
-    return refusal_of_gang(of, beside, complete=placement.complete or placement.is_proven, member=uuid)
+    sentence = f"Consumer {uuid} found none beside {len(placement.drafts)} others."
+    return refusal_of_gang(of, sentence, complete=placement.complete or placement.is_proven, member=uuid)
 
 
 def refusal_of_gang(of: int, reason: str, *, complete: bool, member: str) -> NoCandidate:
@@ -125,32 +125,32 @@ def no_place_beside(
         drafting: the snapshot of the search.
         stuck: for each kind of member, how far the first one came, and all of the kind.
     """
-    found: dict[str, NoCandidate] = {}
+    reasons: dict[str, NoCandidate] = {}
     for placement, members in stuck:
         reason = _beside(drafting, placement)
-        found.update({member.uuid: reason for member in members})
-    return found
+        reasons.update({member.uuid: reason for member in members})
+    return reasons
 
 
 def _beside(drafting: Drafting, placement: GangPlan) -> NoCandidate:
     assert placement.stuck is not None
     if not placement.drafts:
         return _of_one(drafting, placement.stuck, complete=placement.complete, is_gang=False)
-    others = len(placement.drafts)
-    sentence = f"No place was found beside {others} other member{'' if others == 1 else 's'}."
+    number = len(placement.drafts)
+    sentence = f"No place was found beside {number} other member{'' if number == 1 else 's'}."
     return NoCandidate(sentence if placement.complete else f"{sentence} {CUT_OFF}", complete=placement.complete)
 
 
 def _of_one(drafting: Drafting, member: ClaimMember, *, complete: bool, is_gang: bool) -> NoCandidate:
     """Return why a member has no place even by itself."""
-    found = explained_plan(drafting.tx, drafting.question(member), member.options) if member.explains else None
+    explained = explained_plan(drafting.tx, drafting.question(member), member.options) if member.explains else None
     if complete:
-        _remember(drafting, member, found)
-    if found is None or (not complete and found.explanation.cause is None):
+        _remember(drafting, member, explained)
+    if explained is None or (not complete and explained.explanation.cause is None):
         sentence = "No place was found, so nothing was allocated."
         uuid = member.uuid if is_gang else None
-        return NoCandidate(sentence if complete else f"{sentence} {CUT_OFF}", found, complete=complete, member=uuid)
-    return refusal_alone(member, found, is_gang=is_gang)
+        return NoCandidate(sentence if complete else f"{sentence} {CUT_OFF}", explained, complete=complete, member=uuid)
+    return refusal_alone(member, explained, is_gang=is_gang)
 
 
 def refusal_alone(member: ClaimMember, explained: Explained, *, is_gang: bool) -> NoCandidate:

@@ -107,8 +107,8 @@ def _stocks_of_providers() -> Select[Any]:
 
 def newest_root(tx: Transaction) -> int | None:
     """Return the root of the provider that was created last; None if there is none, or it is in no tree."""
-    found: int | None = tx.execute(_NEWEST_ROOT).scalar()
-    return found
+    root: int | None = tx.execute(_NEWEST_ROOT).scalar()
+    return root
 
 
 _STOCKS_OF_PROVIDERS = PreparedStatement(_stocks_of_providers, by_key=True)

@@ -144,8 +144,8 @@ def _known_names(tx: Transaction, plan: Plan) -> tuple[dict[str, int], dict[str,
 
 
 def _by_uuid(tx: Transaction, statement: PreparedStatement, uuids: Iterable[str]) -> dict[str, int]:
-    wanted = sorted(uuids)
-    return dict(tx.tuples(statement, {"uuids": wanted})) if wanted else {}
+    in_order = sorted(uuids)
+    return dict(tx.tuples(statement, {"uuids": in_order})) if in_order else {}
 
 
 class Named(NamedTuple):
@@ -159,8 +159,8 @@ class Named(NamedTuple):
 
 def named_providers(tx: Transaction, ids: Iterable[int]) -> dict[int, Named]:
     """Return the names of some providers."""
-    wanted = sorted(set(ids))
-    return {row[0]: Named(*row) for row in tx.tuples(_NAMED, {"ids": wanted})} if wanted else {}
+    in_order = sorted(set(ids))
+    return {row[0]: Named(*row) for row in tx.tuples(_NAMED, {"ids": in_order})} if in_order else {}
 
 
 def parents_in(tx: Transaction, roots: Collection[int]) -> dict[int, int | None]:

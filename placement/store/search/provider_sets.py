@@ -24,11 +24,11 @@ class _SetsOf:
     """The statements for the ids of the providers that a column links with each of some ids."""
 
     def __init__(self, held: Column[int]) -> None:
-        holder, wanted = held.table.c.resource_provider_id, held.in_(bindparam("held", expanding=True))
-        self._rows = PreparedStatement(select(held, holder).where(wanted))
+        holder, is_wanted = held.table.c.resource_provider_id, held.in_(bindparam("held", expanding=True))
+        self._rows = PreparedStatement(select(held, holder).where(is_wanted))
         # One binary value for each: 100,000 ids as rows would take 50 ms of the client.
         together = func.string_agg(func.int4send(holder), cast(literal_column("''"), LargeBinary))
-        self._together = PreparedStatement(select(held, together).where(wanted).group_by(held))
+        self._together = PreparedStatement(select(held, together).where(is_wanted).group_by(held))
 
     def of(self, tx: Transaction, held: Collection[int]) -> dict[int, Ints]:
         """Return the providers of each, in ascending order."""

@@ -131,8 +131,8 @@ def _with_links(tx: Transaction, members: dict[int, TreeMember]) -> dict[int, Tr
 
 def _members(tx: Transaction, roots: Collection[int]) -> dict[int, TreeMember]:
     # The same as TreeMember._make, but without a Python call for each of many thousands.
-    members, wanted = map(partial(tuple.__new__, TreeMember), _MEMBERS.read(tx, roots)), frozenset(roots)
-    return {member[0]: member for member in members if member[2] in wanted}
+    members, root_ids = map(partial(tuple.__new__, TreeMember), _MEMBERS.read(tx, roots)), frozenset(roots)
+    return {member[0]: member for member in members if member[2] in root_ids}
 
 
 _RP = resource_providers.c
