@@ -104,7 +104,7 @@ class Stock:
 class ProviderStocks(dict[str, Stock]):
     """A provider's stocks by class. Never modified, so providers with equal stocks may share them.
 
-    The hash is computed once: it is part of what tells hosts apart (``candidates.host_sketches``).
+    The hash is computed once: it is part of what tells hosts apart (``candidates.planner.planner_trees``).
     """
 
     @cached_property

@@ -12,7 +12,7 @@ from placement.domain.inventory import Inventory
 from placement.domain.names import UNTYPED
 from placement.store.connection.prepared import chunks
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.ranges import HAS_ROOT
+from placement.store.search.cloud_rows import HAS_ROOT
 from placement.store.tables import (
     allocations,
     consumer_types,

@@ -15,11 +15,10 @@ from placement.api.planner.request_schemas import CANDIDATES
 from placement.api.planner.scores import INLINE_PROFILE, profile_of, score_json
 from placement.api.routing import planner_route
 from placement.candidates.compose.proposals import Proposal
-from placement.candidates.planner.planner_search import PlannedCandidate
 from placement.candidates.planner.question import wanted_of
 from placement.domain.inventory import whole_capacity
 from placement.domain.search_plan import plan_for
-from placement.services.planner.candidates import PlannerAnswer, planned_candidates
+from placement.services.planner.candidates import PlannedCandidate, PlannerAnswer, planned_candidates
 from placement.services.planner.changes import AS_THEY_ARE
 from placement.services.planner.questions import PlannerOptions
 from placement.store.search.summaries import Summaries

@@ -1,11 +1,11 @@
 """Searches one question: yields the proposals of its trees, best first.
 
-Conditions and room narrow the trees, ``tree_order`` brings the most promising ones first, ``host_sketches`` composes in
+Conditions and room narrow the trees, ``tree_order`` brings the most promising ones first, ``planner_trees`` composes in
 them, and the caller takes as many proposals as it wants.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 from typing import NamedTuple
@@ -13,8 +13,7 @@ from typing import NamedTuple
 from placement.allocators.strategy_fit import ScoredNode
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import FAILS, ONE_BY_ONE, Key, Keyed, Portion, best_first
-from placement.candidates.host_sketches import FormComposer, HostSketch, host_sketch
-from placement.candidates.planner.planner_trees import MAX_BATCH, with_stocks
+from placement.candidates.planner.planner_trees import MAX_BATCH, FormComposer, HostSketch, host_sketch, with_stocks
 from placement.candidates.planner.question import PlannerQuestion
 from placement.candidates.ranking import ScoresByCount, TreeScores, shared_by
 from placement.candidates.scores import MAX_SCORE, Score, score, score_of_pools
@@ -383,21 +382,3 @@ def _not_seen(proposals: Iterable[Proposal]) -> Iterator[Proposal]:
         if identity not in earlier:
             earlier.add(identity)
             yield proposal
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedCandidate:
-    """A proposal and its score.
-
-    Args:
-        like: for a hypothetical tree, the root of the tree it is modelled on, whose providers the proposal names.
-    """
-
-    proposal: Proposal
-    score: Score
-    like: int | None = None
-
-    @property
-    def rank(self) -> tuple[bool, float]:
-        """The sort key: candidates that break the reserve of scarce resources last, otherwise the best score first."""
-        return self.score.keeps_proportion is False, -self.score.total

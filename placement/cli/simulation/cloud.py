@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from placement.candidates.layout import Layout
+from placement.candidates.tree_reader import Layout
 from placement.cli.simulation.workload import GPUS_PER_SWITCH, MB_PER_VCPU, VCPUS_PER_GPU
 from placement.cloud.providers import NO_PARENT, Flags, ProviderColumns
 from placement.domain.search_plan import Choice, Plan

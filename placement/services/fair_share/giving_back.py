@@ -9,7 +9,6 @@ from placement.allocators.fair_share.reclaim import Giving
 from placement.allocators.fair_share.rights import ClaimRights, Held
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Amounts
-from placement.candidates.planner.planner_search import PlannedCandidate
 from placement.domain.tree import NamedMember
 from placement.services.fair_share.shares import (
     UNKNOWN,
@@ -19,6 +18,7 @@ from placement.services.fair_share.shares import (
     leaf_names,
     pending_tasks,
 )
+from placement.services.planner.candidates import PlannedCandidate
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads

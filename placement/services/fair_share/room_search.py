@@ -26,12 +26,13 @@ from placement.allocators.fair_share.reclaim import (
     whole_values,
 )
 from placement.allocators.fair_share.rights import ClaimRights, Held, Need
-from placement.candidates.planner.planner_search import PlannedCandidate, PlannerSearch
+from placement.candidates.planner.planner_search import PlannerSearch
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.services.fair_share.giving_back import ClaimedShares, GivenBack, ReclaimClaim, ReclaimOptions, claim_of
 from placement.services.fair_share.rule_places import RulePlaces
 from placement.services.fair_share.shares import Wish
 from placement.services.fair_share.tenants import EmptiedTrees, RoomWanted, TenantsByHost
+from placement.services.planner.candidates import PlannedCandidate
 from placement.services.planner.questions import Composers, question_for
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database

@@ -13,8 +13,8 @@ from math import prod
 import numpy as np
 
 from placement.allocators.fair_share.rights import Need
-from placement.candidates.layout import Layout
 from placement.candidates.serving import Serving
+from placement.candidates.tree_reader import Layout
 from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 

@@ -14,8 +14,9 @@ from placement.candidates.explain.explain import explain
 from placement.candidates.explain.explain_rules import RuleSearches, columns_seen, explain_request, rules_of
 from placement.candidates.explain.explanation import cause_in_words
 from placement.candidates.explain.masks import ConditionMasks
-from placement.candidates.planner.planner_search import PlannedCandidate, PlannerSearch
+from placement.candidates.planner.planner_search import PlannerSearch
 from placement.candidates.planner.question import PlannerQuestion
+from placement.candidates.scores import Score
 from placement.domain.overlay import AS_IT_IS, MoreTrees, Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan, plan_for
@@ -28,6 +29,24 @@ from placement.services.planner.questions import STEPS_PER_REQUEST, PlannerOptio
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.names import named_providers
 from placement.store.search.summaries import Summaries, TreeMember, providers_of_trees, tree_summaries
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCandidate:
+    """A proposal and its score.
+
+    Args:
+        like: for a hypothetical tree, the root of the tree it is modelled on, whose providers the proposal names.
+    """
+
+    proposal: Proposal
+    score: Score
+    like: int | None = None
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """The sort key: candidates that break the reserve of scarce resources last, otherwise the best score first."""
+        return self.score.keeps_proportion is False, -self.score.total
 
 
 @dataclass(frozen=True, slots=True)

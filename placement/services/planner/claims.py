@@ -16,11 +16,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from placement.domain.overlay import AS_IT_IS
 from placement.domain.planner_request import ANYWHERE, GangRules
 from placement.errors import ConcurrentUpdate, Conflict, PlacementError
+from placement.services.cloud_cache import cloud_in
+from placement.services.explain import Explained
 from placement.services.planner.allocating import Outdated, allocate, known_answers, written
 from placement.services.planner.changes import released
 from placement.services.planner.fabric import placed_by_rules
@@ -38,8 +40,6 @@ from placement.services.planner.gang import (
 )
 from placement.services.planner.questions import Composers
 from placement.services.planner.refusals import (
-    is_without_place,
-    known_reason,
     no_place_beside,
     refusal,
     refusal_alone,
@@ -174,7 +174,8 @@ def _planned(
     refused = _refused([member for member in members if terms.whole or member.uuid not in known], terms, generations)
     if terms.whole and refused:
         raise next(iter(refused.values()))
-    overlay = released(tx, [member.uuid for member in members if member.replaces])
+    giving_back = [member.uuid for member in members if member.replaces]
+    overlay = released(tx, giving_back) if giving_back else AS_IT_IS
     # A dry run has no race to lose, so it takes the best; and no write will check the units for it.
     doubt = 0 if terms.dry_run else max(attempt, int(tx.database.claim_turns.pressure))
     among, checks_units = choices_after(doubt), terms.dry_run or attempt > 0
@@ -190,9 +191,9 @@ def _planned(
 
 def _all_or_none(drafting: Drafting, in_order: Sequence[ClaimMember]) -> Sequence[Draft]:
     hardest = in_order[0]
-    if hardest.explains and (no_place := known_reason(drafting, hardest)):
+    if hardest.explains and (no_place := _known_reason(drafting, hardest)):
         raise refusal_alone(hardest, no_place, is_gang=len(in_order) > 1)
-    if is_without_place(drafting, hardest):
+    if _is_without_place(drafting, hardest):
         raise refusal(drafting, GangPlan(stuck=hardest), None, of=len(in_order))
     placement = one_by_one(drafting, in_order)
     if placement.stuck is None:
@@ -207,6 +208,24 @@ def _all_or_none(drafting: Drafting, in_order: Sequence[ClaimMember]) -> Sequenc
             return search.drafts
         placement = GangPlan(placement.drafts, first, search.complete)
     raise refusal(drafting, placement, lacking, of=len(in_order))
+
+
+def _known_reason(drafting: Drafting, member: ClaimMember) -> Explained | None:
+    """Return why a member has no place even alone, if that was found out before and no tree has changed since."""
+    explained: Explained | None = _remembered(drafting, member, "place")
+    return explained
+
+
+def _is_without_place(drafting: Drafting, member: ClaimMember) -> bool:
+    """Tell whether a member is known to have no place even alone, whatever the reason is by now."""
+    return bool(_remembered(drafting, member, "no place"))
+
+
+def _remembered(drafting: Drafting, member: ClaimMember, kind: str) -> Any:
+    if not drafting.overlay.is_empty:
+        return None
+    drafting.question(member)  # Checks the names.
+    return cloud_in(drafting.tx).reason_for_nothing((kind, *member.options.asked_for(member.request)))
 
 
 def _refused(

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from placement.allocators.budget import Budget
 from placement.allocators.fabric import Mix, Posting
-from placement.candidates.host_sketches import HostSketch, read_off
 from placement.candidates.planner.planner_search import PlannerSearch
+from placement.candidates.planner.planner_trees import HostSketch, read_off
 from placement.candidates.planner.question import PlannerQuestion
 from placement.domain.overlay import Overlay
 from placement.services.planner.gang import PLACES_OF_A_GANG, ClaimMember, Draft, Drafting, GangSearch, draft_of

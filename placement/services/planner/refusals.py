@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from placement.domain.overlay import Overlay
 from placement.errors import Conflict
@@ -60,24 +60,6 @@ def shortage(tx: Transaction, members: Sequence[ClaimMember], overlay: Overlay) 
         if amount > left:
             return LackingClass(name, amount, left)
     return None
-
-
-def known_reason(drafting: Drafting, member: ClaimMember) -> Explained | None:
-    """Return why a member has no place even alone, if that was found out before and no tree has changed since."""
-    explained: Explained | None = _remembered(drafting, member, "place")
-    return explained
-
-
-def is_without_place(drafting: Drafting, member: ClaimMember) -> bool:
-    """Tell whether a member is known to have no place even alone, whatever the reason is by now."""
-    return bool(_remembered(drafting, member, "no place"))
-
-
-def _remembered(drafting: Drafting, member: ClaimMember, kind: str) -> Any:
-    if not drafting.overlay.is_empty:
-        return None
-    drafting.question(member)  # Checks the names.
-    return cloud_in(drafting.tx).reason_for_nothing((kind, *member.options.asked_for(member.request)))
 
 
 def _remember(drafting: Drafting, member: ClaimMember, explained: Explained | None) -> None:

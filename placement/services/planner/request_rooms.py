@@ -24,8 +24,8 @@ from placement.candidates.headroom.totals import (
     headroom,
     models,
 )
-from placement.candidates.host_sketches import host_sketch
 from placement.candidates.planner.planner_search import PlannerSearch
+from placement.candidates.planner.planner_trees import host_sketch
 from placement.candidates.planner.question import PlannerQuestion
 from placement.candidates.serving import SetsInView, withheld
 from placement.cloud.columns import cloud_view, with_changes

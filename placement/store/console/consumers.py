@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, FromClause, Select, distinct, exists, func
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.console.stocks import summed
 from placement.store.providers import IN_TREES, NAME, ROOT, ROOT_NAME, RP
-from placement.store.search.ranges import HAS_ROOT
+from placement.store.search.cloud_rows import HAS_ROOT
 from placement.store.tables import allocations, consumer_types, consumers, projects, resource_providers, users
 
 UUID_LENGTH = 36

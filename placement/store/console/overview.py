@@ -8,7 +8,7 @@ from sqlalchemy import func, or_, select
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.console.stocks import INV, ClassTotals, amounts
 from placement.store.providers import CHANGED_AT, RP
-from placement.store.search.ranges import HAS_ROOT
+from placement.store.search.cloud_rows import HAS_ROOT
 from placement.store.tables import (
     consumers,
     inventories,

@@ -33,7 +33,7 @@ from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.order import J
 from placement.store.journal.watched import ALLOCATION
 from placement.store.providers import NAME, RP
-from placement.store.search.ranges import HAS_ROOT
+from placement.store.search.cloud_rows import HAS_ROOT
 from placement.store.stock import StockSource, stock_by_tree
 from placement.store.tables import (
     drained_inventories,

@@ -21,14 +21,55 @@ from sqlalchemy import (
     literal_column,
     select,
 )
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import GenericFunction
+from sqlalchemy.types import NullType
 
 from placement.cloud.columns import CloudRows
 from placement.cloud.providers import NO_PARENT
 from placement.store.connection.prepared import PreparedStatement, chunks
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.search.ranges import is_of_roots
 from placement.store.stock import STEP_SIZE, StockSource
 from placement.store.tables import resource_providers
+
+HAS_ROOT = resource_providers.c.root_provider_id.is_not(None)
+"""Providers of releases before Rocky have no root until "db upgrade" gives them one: searches pass them over."""
+
+
+_PROVIDERS_OF_ROOTS = (
+    select(resource_providers.c.id)
+    .where(resource_providers.c.root_provider_id.in_(bindparam("roots", expanding=True)))
+    .correlate(None)
+    .scalar_subquery()
+)
+
+
+class _is_looked_up(GenericFunction[Any]):  # noqa: N801 - as a function of SQL
+    """Whether a column equals one of the ids that a query finds."""
+
+    # As a Boolean, SQLite and MariaDB would compare it with 1, for which no index helps.
+    type = NullType()
+    inherit_cache = True
+
+
+@compiles(_is_looked_up)
+def _in_query(element: Any, compiler: SQLCompiler, **options: Any) -> str:
+    column, query = element.clauses
+    return f"{compiler.process(column, **options)} IN {compiler.process(query, **options)}"
+
+
+@compiles(_is_looked_up, "postgresql")
+def _any_of_array(element: Any, compiler: SQLCompiler, **options: Any) -> str:
+    # PostgreSQL would turn IN into a join, and read all rows of the cloud once a hundred or so trees are asked for.
+    column, query = element.clauses
+    return f"{compiler.process(column, **options)} = ANY (ARRAY{compiler.process(query, **options)})"
+
+
+def is_of_roots(provider: Any) -> ColumnElement[bool]:
+    """Return the condition that a provider, given by its id column, is in a tree with one of the ``roots``."""
+    return _is_looked_up(provider, _PROVIDERS_OF_ROOTS)
+
 
 _RP = resource_providers.c
 

@@ -12,10 +12,10 @@ from sqlalchemy import BindParameter, Integer, ScalarSelect, bindparam, func, se
 from placement.domain.places import PlaceLock
 from placement.domain.search_plan import NamedIds, Plan
 from placement.errors import Invalid
-from placement.store.connection.prepared import PreparedScalars, PreparedStatement, Values
+from placement.store.connection.prepared import PreparedScalars, PreparedStatement, RowsByIds, Values
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.locks import UsedLocks, lock_columns, lock_values, used_locks
-from placement.store.search.ranges import HAS_ROOT, RowsByIds
+from placement.store.search.cloud_rows import HAS_ROOT
 from placement.store.tables import (
     placement_aggregates,
     resource_provider_aggregates,

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 from hypothesis import strategies as st
 
-from placement.candidates.layout import Layout
+from placement.candidates.tree_reader import Layout
 from placement.cloud.providers import NO_PARENT, ProviderColumns
 from placement.domain.places import Places, true_roots
 from placement.domain.search_plan import CandidateRequest, Plan, RequestGroup, plan_for
