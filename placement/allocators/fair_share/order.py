@@ -1,8 +1,8 @@
 """The order in which waiting leaves are served, and progressive filling: serving them until nothing fits."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Literal
 
 from placement.allocators.fair_share.state import FairShares, NodeShare
@@ -123,21 +123,37 @@ def fill(
     >>> fill(shares, tasks).given
     {'root/a': {'cpu': 3, 'memory': 12}, 'root/b': {'cpu': 6, 'memory': 2}}
     """
-    queues = {leaf: _LeafTasks(tasks) for leaf, tasks in pending.items()}
-    before = {leaf: shares.usage(leaf) for leaf in queues}
-    want(shares, {leaf: queue.head() for leaf, queue in queues.items()})
+    turns = {leaf: _turns(tasks) for leaf, tasks in pending.items()}
+    heads = {leaf: next(tasks, None) for leaf, tasks in turns.items()}
+    served = {leaf: [0] * len(tasks) for leaf, tasks in pending.items()}
+    before = {leaf: shares.usage(leaf) for leaf in pending}
+    want(shares, {leaf: head[1] for leaf, head in heads.items() if head})
     order: list[str] = []
-    while len(order) < steps and not (until and queues[until].entry) and (leaf := shares.first()) is not None:
-        shares.use(leaf, added(shares.usage(leaf), queues[leaf].serve()))
-        shares.want(leaf, queues[leaf].head())
+    while len(order) < steps and (leaf := shares.first()) is not None:
+        if until and ((head := heads[until]) is None or head[0]):
+            break
+        head = heads[leaf]
+        assert head is not None  # whoever waits for nothing is blocked
+        served[leaf][head[0]] += 1
+        shares.use(leaf, added(shares.usage(leaf), head[1]))
+        heads[leaf] = following = next(turns[leaf], None)
+        shares.want(leaf, following[1] if following else {})
         order.append(leaf)
-    after = {leaf: shares.usage(leaf) for leaf in queues}
+    after = {leaf: shares.usage(leaf) for leaf in pending}
     return Filling(
-        served={leaf: tuple(queue.served) for leaf, queue in queues.items()},
+        served={leaf: tuple(counts) for leaf, counts in served.items()},
         given={leaf: {name: n - before[leaf][name] for name, n in amounts.items()} for leaf, amounts in after.items()},
         order=tuple(order),
         complete=shares.first() is None,
     )
+
+
+def _turns(tasks: Iterable[Task]) -> Iterator[tuple[int, Amounts]]:
+    """Yield the tasks of a leaf one by one, each with the number of its entry."""
+    for number, task in enumerate(tasks):
+        if any(task.amounts.values()):
+            turn = number, task.amounts
+            yield from repeat(turn) if task.count is None else repeat(turn, task.count)
 
 
 def want(shares: FairShares, tasks: Mapping[str, Amounts]) -> None:
@@ -153,31 +169,3 @@ def added(amounts: Amounts, more: Amounts) -> dict[str, int]:
     {'cpu': 3, 'memory': 3}
     """
     return {name: amounts.get(name, 0) + more.get(name, 0) for name in [*amounts, *(more.keys() - amounts.keys())]}
-
-
-class _LeafTasks:
-    """The tasks of one leaf, how many of each entry have been served, and the entry whose turn it is."""
-
-    def __init__(self, tasks: Iterable[Task]) -> None:
-        self._tasks = tuple(tasks)
-        self.served = [0] * len(self._tasks)
-        self.entry = 0
-        self._drop_finished()
-
-    def head(self) -> Amounts:
-        """Return the next task; empty if there is none."""
-        return self._tasks[self.entry].amounts if self.entry < len(self._tasks) else {}
-
-    def serve(self) -> Amounts:
-        """Take the next task off."""
-        amounts = self.head()
-        self.served[self.entry] += 1
-        self._drop_finished()
-        return amounts
-
-    def _drop_finished(self) -> None:
-        while self.entry < len(self._tasks):
-            task = self._tasks[self.entry]
-            if self.served[self.entry] != task.count and any(task.amounts.values()):
-                return
-            self.entry += 1

@@ -104,6 +104,8 @@ class ClaimRights:
         self._entitlements = shares.entitlements(self.classes, more={claimant: task})
         self._surplus: dict[str, tuple[int, ...]] = {}
         self._keepers: dict[str, tuple[str, ...]] = {}
+        self._may_give: dict[str, bool] = {}
+        self._queue = queue_of(claimant)
 
     def keepers(self, leaf: str) -> tuple[str, ...]:
         """Return the nodes that keep their entitlement when a leaf gives: from the parting down to the leaf."""
@@ -117,14 +119,16 @@ class ClaimRights:
 
         The claimant must be entitled to its claim from the parting from the leaf's path down to itself.
         """
-        if self.is_free(leaf, value) or (self.priority is not None and value > self.priority):
-            return self.is_free(leaf, value)
-        keepers = self.keepers(leaf)
-        return bool(keepers) and keepers[0].count(SEPARATOR) > self._first_entitled
+        if leaf not in self._may_give:
+            keepers = self.keepers(leaf)
+            self._may_give[leaf] = bool(keepers) and keepers[0].count(SEPARATOR) > self._first_entitled
+        if self.priority is None or value > self.priority:
+            return self.priority is None and self._may_give[leaf]
+        return self._may_give[leaf] or self.is_free(leaf, value)
 
     def is_free(self, leaf: str, value: Number) -> bool:
         """Tell whether something may go whatever its owner is entitled to: it is less important, in the same queue."""
-        return self.priority is not None and value < self.priority and queue_of(leaf) == queue_of(self.claimant)
+        return self.priority is not None and value < self.priority and queue_of(leaf) == self._queue
 
     @cached_property
     def _first_entitled(self) -> int:

@@ -8,7 +8,6 @@ from flask import Response
 
 from placement.allocators.fair_share.order import Behind, Turn
 from placement.allocators.fair_share.reclaim import Giving
-from placement.allocators.fair_share.rights import Parting
 from placement.allocators.fair_share.state import NodeShare
 from placement.api.allocations import CONSUMER_TYPE, OWNER_ID, UUID_KEY
 from placement.api.call import Call
@@ -23,7 +22,7 @@ from placement.errors import InvalidAt
 from placement.services.fair_share import giving_back
 from placement.services.fair_share import shares as service
 from placement.services.fair_share.gate import Terms, UnfairClaim, unfair_claims
-from placement.services.fair_share.giving_back import GivenBack, ReclaimOptions
+from placement.services.fair_share.giving_back import ReclaimOptions
 from placement.services.fair_share.room_search import room_for
 from placement.services.fair_share.shares import Shares, Wish
 from placement.services.fair_share.tenants import RoomWanted
@@ -193,20 +192,11 @@ def turn_json(turn: Turn, members: abc.Mapping[str, str], settings: FairShareSet
 
 
 def _behind(behind: Behind) -> dict[str, Any]:
-    """Return what puts a leaf behind the one before it."""
     return {"reason": behind.reason, "node": _compared(behind.node), "other": _compared(behind.other)}
 
 
 def _compared(node: NodeShare) -> dict[str, Any]:
     return {"path": node.path, "weighted_share": node.weighted_share, "blocked": node.is_blocked}
-
-
-def parting_json(parting: Parting) -> dict[str, Any]:
-    """Return where the paths of claimant and giver diverge, and the amounts that decide there."""
-    return {
-        "claimant": {"path": parting.claimant, "with_claim": parting.claims, "entitled": parting.claimant_entitled},
-        "giver": {"path": parting.giver, "holds": parting.holds, "entitled": parting.giver_entitled},
-    }
 
 
 def giving_json(giving: Giving, members: abc.Mapping[str, str], settings: FairShareSettings) -> dict[str, Any]:
@@ -224,15 +214,18 @@ def giving_json(giving: Giving, members: abc.Mapping[str, str], settings: FairSh
             }
             for held in giving.given_back
         ],
-        "levels": [parting_json(parting) for parting in giving.partings[:MAX_LEVELS]],
+        "levels": [
+            {
+                "claimant": {
+                    "path": parting.claimant,
+                    "with_claim": parting.claims,
+                    "entitled": parting.claimant_entitled,
+                },
+                "giver": {"path": parting.giver, "holds": parting.holds, "entitled": parting.giver_entitled},
+            }
+            for parting in giving.partings[:MAX_LEVELS]
+        ],
     }
-
-
-def room_json(room: GivenBack, settings: FairShareSettings) -> dict[str, Any]:
-    """Return who makes room on which host, and the candidate that would then rank first."""
-    uuids = {id_: member.uuid for id_, member in room.providers.items()}
-    candidate = None if room.candidate is None else allocation_request(room.candidate.proposal, uuids)
-    return {**giving_json(room.giving, room.members, settings), "host": room.host, "candidate": candidate}
 
 
 RULE = "placement:planner:fair_share"
@@ -299,8 +292,11 @@ def reclaim(call: Call) -> Response:
         wanted = RoomWanted(planner_request(body["request"], planner), options_for(call, body["request"]))
         member = member_of(body["claimant"], settings, "claimant")
         room = room_for(call.database, settings, wanted, member=member, wishes=wishes, options=options)
+        uuids = {id_: member.uuid for id_, member in room.providers.items()}
+        candidate = None if room.candidate is None else allocation_request(room.candidate.proposal, uuids)
+        answer = {**giving_json(room.giving, room.members, settings), "host": room.host, "candidate": candidate}
         ignored = ignored_in(planner, body["request"])
-        return call.json({**room_json(room, settings), **({"ignored": ignored} if ignored else {})})
+        return call.json({**answer, **({"ignored": ignored} if ignored else {})})
     claimant = wish_of(body["claimant"], planner, "claimant")
     claim = giving_back.claim_of(call.database, settings, claimant, wishes=wishes, options=options)
     reclaimed = giving_back.reclaim(call.database, claim)

@@ -7,10 +7,11 @@ request fits into a tree without some of its tenants. What others share with a t
 something in the tree itself give back.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from heapq import heapify, heappop, heappush
+from itertools import count
 
 from placement.allocators.budget import Budget
 from placement.allocators.entries import Number
@@ -113,8 +114,8 @@ class _CandidateHost:
     refined: int = 0
 
 
-Refine = Callable[[_CandidateHost, Cost | None], Iterable[_CandidateHost]]
-"""Yields a host with a tighter bound, once or several times; the cost is the least so far."""
+_HostQueue = list[tuple[Cost, int, int, _CandidateHost]]
+"""A heap of hosts by lower bound; of equals, the lower root and the earlier host come first."""
 
 
 class RoomSearch:
@@ -135,6 +136,7 @@ class RoomSearch:
         self._for_bounds = Budget(STEPS_FOR_BOUNDS)
         self._trees = trees
         self._was_cut_off = False
+        self._numbers = count()
 
     @property
     def complete(self) -> bool:
@@ -181,9 +183,12 @@ class RoomSearch:
     def _cheapest(self, givers_by_root: Iterable[tuple[int, Givers]]) -> CheapestRoom:
         """Return the cheapest room on some hosts, given with those who may be asked there."""
         bounds = [(root, givers, givers.bound) for root, givers in givers_by_root]
-        queue = _HostQueue([_CandidateHost(root, givers, bound) for root, givers, bound in bounds if bound is not None])
-        best, room, cut_off = None, CheapestRoom(), list[Cost]()
-        while (hosts := queue.next(best, self._refined)) and not self._budget.is_used_up:
+        hosts = [_CandidateHost(root, givers, bound) for root, givers, bound in bounds if bound is not None]
+        queue = [(host.bound, host.root, -1, host) for host in hosts]
+        heapify(queue)
+        best, room, cut_off, size = None, CheapestRoom(), list[Cost](), FIRST_BATCH
+        while (hosts := self._next(queue, best, size=size)) and not self._budget.is_used_up:
+            size = min(2 * size, LAST_BATCH)
             self._read([host.root for host in hosts])
             for host in hosts:
                 if best is not None and host.bound >= best:
@@ -194,6 +199,18 @@ class RoomSearch:
                     cut_off.append(host.bound)
         self._was_cut_off |= bool(hosts) or any(best is None or bound < best for bound in cut_off)
         return room
+
+    def _next(self, queue: _HostQueue, best: Cost | None, *, size: int) -> list[_CandidateHost]:
+        """Return the next hosts that may be cheaper than the best so far, to be read together."""
+        hosts: list[_CandidateHost] = []
+        while queue and len(hosts) < size and (best is None or queue[0][0] < best):
+            host = heappop(queue)[-1]
+            if host.refined > 1:
+                hosts.append(host)
+                continue
+            for tighter in self._refined(host, best):
+                heappush(queue, (tighter.bound, tighter.root, next(self._numbers), tighter))
+        return hosts
 
     def _refined(self, host: _CandidateHost, best: Cost | None) -> Iterator[_CandidateHost]:
         """Yield a host with a tighter bound, once for each choice of places, unless it cannot be any good."""
@@ -228,33 +245,6 @@ class RoomSearch:
         choice = search.best(best)
         self._budget.take(before - steps.left)
         return choice and (choice[0], CheapestRoom(givers.chosen(choice[1]), host.root))
-
-
-class _HostQueue:
-    """A priority queue of hosts by lower bound."""
-
-    def __init__(self, hosts: Iterable[_CandidateHost]) -> None:
-        self._waiting = [(host.bound, host.root, -number, host) for number, host in enumerate(hosts)]
-        heapify(self._waiting)
-        self._number = 0
-        self._size = FIRST_BATCH
-
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    def next(self, best: Cost | None, refined: Refine) -> list[_CandidateHost]:
-        """Return the next hosts that may be cheaper than the best so far, to be read together."""
-        hosts: list[_CandidateHost] = []
-        while self._waiting and len(hosts) < self._size and (best is None or self._waiting[0][0] < best):
-            host = heappop(self._waiting)[-1]
-            if host.refined > 1:
-                hosts.append(host)
-                continue
-            for tighter in refined(host, best):
-                self._number += 1
-                heappush(self._waiting, (tighter.bound, tighter.root, self._number, tighter))
-        self._size = min(2 * self._size, LAST_BATCH)
-        return hosts
 
 
 def room_for(

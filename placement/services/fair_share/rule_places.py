@@ -89,27 +89,21 @@ def places_of_rules(
     return RulePlaces(rules, anchors, of_root, free)
 
 
+@dataclass(frozen=True, slots=True)
 class RulePlaces:
     """The places of all hosts.
 
     Args:
         rules: the rules.
         anchors: provider -> the anchors of the places that it lies in.
-        of_root: by level and root of a tree, the anchors of its places.
+        by_root: by level and root of a tree, the anchors of its places.
         free: what is free in each place.
     """
 
-    def __init__(
-        self,
-        rules: Sequence[PlaceRule],
-        anchors: Mapping[int, tuple[int, ...]],
-        of_root: Mapping[tuple[int, int], Sequence[int]],
-        free: Mapping[Need, int],
-    ) -> None:
-        self._rules = rules
-        self.anchors = anchors
-        self._of_root = of_root
-        self._free = free
+    rules: Sequence[PlaceRule]
+    anchors: Mapping[int, tuple[int, ...]]
+    by_root: Mapping[tuple[int, int], Sequence[int]]
+    free: Mapping[Need, int]
 
     def missing(self, root: int, could_free: Callable[[Missing], bool]) -> Iterator[Missing]:
         """Yield what more has to be free in a tree, for each choice of one place per rule that could become free.
@@ -121,10 +115,10 @@ class RulePlaces:
         alone = [
             [
                 anchor
-                for anchor in self._of_root.get((rule.level, root), ())
+                for anchor in self.by_root.get((rule.level, root), ())
                 if could_free(self._missing({anchor: rule.asked}))
             ]
-            for rule in self._rules
+            for rule in self.rules
         ]
         if prod(map(len, alone)) > MAX_CHOICES:
             yield {}
@@ -136,7 +130,7 @@ class RulePlaces:
         yielded = set()
         for chosen in choices:
             by_anchor: dict[int, dict[str, Mapping[str, int]]] = defaultdict(dict)
-            for rule, anchor in zip(self._rules, chosen, strict=True):
+            for rule, anchor in zip(self.rules, chosen, strict=True):
                 # A group that two rules put into the same place counts once.
                 by_anchor[anchor].update(rule.asked)
             missing = self._missing(by_anchor)
@@ -150,4 +144,4 @@ class RulePlaces:
             for amounts in groups.values():
                 for name, amount in amounts.items():
                     needed[anchor, name] += amount
-        return {need: amount - self._free.get(need, 0) for need, amount in needed.items()}
+        return {need: amount - self.free.get(need, 0) for need, amount in needed.items()}
