@@ -16,8 +16,8 @@ from placement.allocators.fair_share.queues import Queue, tree_of
 from placement.api.fields import load_document
 from placement.api.planner.request_document import planner_request
 from placement.api.planner.request_schemas import REQUEST
-from placement.services.fair_share.giving_back import ReclaimOptions
-from placement.services.fair_share.room_search import RoomOnHost, room_for
+from placement.services.fair_share.giving_back import GivenBack, ReclaimOptions
+from placement.services.fair_share.room_search import room_for
 from placement.services.fair_share.tenants import RoomWanted
 from placement.services.planner.questions import PlannerOptions
 from placement.settings import PlannerSettings
@@ -103,7 +103,7 @@ def write_cloud(database: Database) -> Mapping[str, int]:
     return values
 
 
-def ask(database: Database, body: Mapping[str, Any], options: ReclaimOptions) -> RoomOnHost:
+def ask(database: Database, body: Mapping[str, Any], options: ReclaimOptions) -> GivenBack:
     """Return who makes room."""
     planner = planner_settings()
     in_force = PlannerOptions(planner.profile_in_force, planner.levels, planner.exclusive)

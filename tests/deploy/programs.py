@@ -32,9 +32,9 @@ class Uwsgi:
     path: str
     options: dict[str, str]
 
-    def file(self, options: Mapping[str, str]) -> str:
-        """Return an options file that combines its own and other options."""
-        return "[uwsgi]\n" + _lines(self.options | options)
+    def file(self, text: str) -> str:
+        """Return an options file with its own options, too."""
+        return text + _lines(self.options)
 
     def sample(self, listens: Mapping[str, str]) -> str:
         """Return the sample with another address."""

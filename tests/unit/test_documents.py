@@ -1,7 +1,8 @@
-"""The documents: links and mentions lead somewhere, and no page is long or winding."""
+"""The documents: links and mentions lead somewhere, no page is long or winding, and programs can start."""
 
 import re
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,22 @@ def test_modules_environments_and_options_in_a_document_exist(document: Path) ->
     environments = {name for name in named_environments if name.islower() and f"[testenv:{name}]" not in described}
     options = {(section, name) for section, name in OPTION.findall(text) if name not in known.get(section, {name})}
     assert (modules, environments, options) == (set(), set(), set())
+
+
+PROGRAMS = sorted(
+    {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in (ROOT / "tests").rglob("*.py")
+        if '__name__ == "__main__"' in path.read_text("utf-8")
+    }
+)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_of_the_tests_finds_what_it_imports(program: str) -> None:
+    try:
+        import_module(program)
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").startswith(("placement", "tests")):
+            raise
+        pytest.skip(f"needs {missing.name}")
