@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from placement.api.routes import ROUTES
-from tests.survival.planner_grammar import planner_body
+from tests.planner_clouds import body_of, random_request
 
 CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB", "PGPU", "SRIOV_NET_VF", "CUSTOM_GOLD", "CUSTOM_NEW")
 TRAITS = ("HW_CPU_X86_VMX", "HW_NUMA_ROOT", "CUSTOM_SHINY", "CUSTOM_NEW", "MISC_SHARES_VIA_AGGREGATE")
@@ -29,6 +29,8 @@ HARD_JSON: tuple[Any, ...] = (
     None, True, False, -1, 0, 1, 1.0, 1.5, -0.0, 1e-320, 1e308, 2**31 - 1, 2**31, 2**63 - 1, 2**63, 10**30,
     [], [[]], {}, {"": {}}, {"\0": 1}, [None], {"a": {"a": {"a": {}}}}, *HARD_TEXT,
 )  # fmt: skip
+DEVICES = ("nvidia.com/gpu", "gpu", "rdma", "unheard.of/it")
+STRATEGIES = ("ApplyForAll", "RequestsAsCount")
 PATHS = sorted({(route.method, route.path) for route in ROUTES})
 REPEATS = (2, 30, 300, 1100)
 BROKEN = 0.4
@@ -265,8 +267,27 @@ class _Sentence:
             },
         }
         if path.startswith("/planner/") and path not in bodies and self._choice.random() < 0.9:
-            return planner_body(self._choice, path, {uuid: self._generation(uuid) for uuid in self._uuids["consumer"]})
+            return self._planner_body(path)
         return bodies.get(path, self._choice.choice(list(bodies.values())))()
+
+    def _planner_body(self, path: str) -> dict[str, Any]:
+        """Return a request of the planner's, a claim, or what waits for fair shares."""
+        if "/fair-share/" in path:
+            amount, count = self._choice.choice((1, 2**31 - 1)), self._choice.choice((1, 10_000))
+            wish = {"project_id": "project", "resources": {self._choice.choice(("VCPU", "MEMORY_MB")): amount}}
+            return {"claimant": wish} if path.endswith("/reclaim") else {"pending": [{**wish, "count": count}]}
+        if self._choice.random() < 0.3:
+            wanted = {name: self._choice.choice((1, 2, 100)) for name in self._choice.sample(DEVICES, 2)}
+            hint = {"rdma": {"vfSelector": {}, "allocateStrategy": self._choice.choice(STRATEGIES)}}
+            body = {"requests": wanted, **self._choice.choice(({}, {"device_allocate_hint": hint}))}
+        else:
+            body = body_of(random_request(self._choice))
+        if not path.endswith("/claims"):
+            return {**body, "explain": self._choice.random() < 0.3}
+        uuid = self._uuid("consumer")
+        who = {"uuid": uuid, "consumer_generation": self._generation(uuid), "consumer_type": "INSTANCE"}
+        body.pop("limit", None)
+        return {**body, "consumer": {**who, "project_id": "project", "user_id": "user"}}
 
     def _provider(self) -> dict[str, Any]:
         identity = self._uuid("provider")

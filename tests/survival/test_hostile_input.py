@@ -21,6 +21,7 @@ from tests.clouds import SHARES, build, provider
 from tests.concurrency.together import check_books
 from tests.databases import SQLiteDatabases
 from tests.empty_database import sqlite_path
+from tests.planner_clouds import make_names
 from tests.survival.grammar import Case, Grammar
 
 CLAIMS = "/planner/v1/claims"
@@ -91,6 +92,7 @@ def new_target(url: str) -> Iterator[Target]:
     database = application.extensions["placement"].database
     with closing(sqlite3.connect(sqlite_path(url), timeout=30)) as outside:
         api = Api(application)
+        make_names(database)
         made = Target(api, database, outside, cloud(api))
         observe(database, made.work)
         made.tell_generations()

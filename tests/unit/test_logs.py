@@ -251,17 +251,6 @@ def test_a_file_that_names_what_is_not_installed_tells_what_to_install(tmp_path:
     assert done.stderr.endswith("names no_log, which is not installed: pip install no.log.\n")
 
 
-def test_a_configuration_file_of_pythons_own_replaces_the_rest(tmp_path: Path) -> None:
-    (tmp_path / "logging.ini").write_text(
-        "[loggers]\nkeys=root\n[handlers]\nkeys=file\n[formatters]\nkeys=own\n"
-        "[logger_root]\nlevel=INFO\nhandlers=file\n"
-        f"[handler_file]\nclass=FileHandler\nargs=('{tmp_path}/own.log',)\nformatter=own\n"
-        "[formatter_own]\nformat=OWN %(message)s\n"
-    )
-    run(tmp_path, log_config_append=str(tmp_path / "logging.ini"))
-    assert "OWN inside" in (tmp_path / "own.log").read_text()
-
-
 @pytest.mark.parametrize(
     "option",
     [

@@ -72,10 +72,6 @@ CONTRADICTIONS = {
         "  tree:\n    root/sci: {projects: [a]}\n    root/sci/dev: {projects: [b]}\n",
         "lines 3 and 4: fair_share: root/sci is a queue and cannot contain the queue root/sci/dev.",
     ),
-    "the same across both forms": (
-        "  queues:\n  - {hierarchy: root/sci/dev, weights: 1/1/1}\n  tree:\n    root/sci: {projects: []}\n",
-        "lines 3 and 5: fair_share: root/sci is a queue and cannot contain the queue root/sci/dev.",
-    ),
     "two weights for one branch": (
         "  queues:\n  - {hierarchy: root/eng/prod, weights: 1/2/8}\n  - {hierarchy: root/eng/dev, weights: 1/3/8}\n",
         "lines 3 and 4: fair_share: root/eng/dev gives root/eng the weight 3, root/eng/prod gives it 2.",
@@ -83,10 +79,6 @@ CONTRADICTIONS = {
     "a project in two queues": (
         "  tree:\n    root/a: {projects: [p]}\n    root/b: {projects: [p]}\n",
         "lines 3 and 4: fair_share: p is in root/a and in root/b.",
-    ),
-    "two roots": (
-        "  tree:\n    root/a: {}\n    top/b: {}\n",
-        "lines 3 and 4: fair_share: top/b does not begin with root, as root/a does.",
     ),
     "a default that is a branch": (
         "  tree:\n    root/a/b: {}\n  default: root/a\n",
@@ -124,10 +116,6 @@ MISTAKES = {
         "  classes: []\n",
         "line 2: fair_share.classes: expected a list of at least one resource class, found an empty list.",
     ),
-    "a class in lower case": (
-        "  classes: [vcpu]\n",
-        "line 2: fair_share.classes.0: expected a resource class such as VCPU, found 'vcpu'.",
-    ),
     "a class twice": (
         "  classes: [VCPU, VCPU]\n",
         "line 2: fair_share.classes.1: expected each class once, found 'VCPU'.",
@@ -136,17 +124,9 @@ MISTAKES = {
         "  tree:\n    eng: {weight: 2}\n",
         "line 3: fair_share.tree: expected a path such as root/eng/dev, found the key 'eng'.",
     ),
-    "an empty name": (
-        "  tree:\n    root//eng: {}\n",
-        "line 3: fair_share.tree: expected a path such as root/eng/dev, found the key 'root//eng'.",
-    ),
     "a weight of nothing": (
         "  tree:\n    root/eng: {weight: 0}\n",
         "line 3: fair_share.tree.root/eng.weight: expected a number from 0.000001 to 1000000, found '0'.",
-    ),
-    "a weight that is a word": (
-        "  tree:\n    root/eng: {weight: heavy}\n",
-        "line 3: fair_share.tree.root/eng.weight: expected a number from 0.000001 to 1000000, found 'heavy'.",
     ),
     "too few weights": (
         "  queues:\n  - {hierarchy: root/eng/prod, weights: 1/2}\n",
@@ -154,10 +134,6 @@ MISTAKES = {
             "line 3: fair_share.queues.0.weights: expected 3 weights, one for each name of root/eng/prod, "
             "such as 1/1/1, found '1/2'."
         ),
-    ),
-    "no weights": (
-        "  queues:\n  - {hierarchy: root/eng/prod}\n",
-        "line 3: fair_share.queues.0: expected the key weights, found a mapping.",
     ),
     "consumer types where projects are expected": (
         "  tree:\n    root/eng: {consumer_types: [A]}\n",
@@ -169,14 +145,6 @@ MISTAKES = {
     "another kind of leaves": (
         "  leaves: user\n",
         "line 2: fair_share.leaves: expected project or consumer_type, found 'user'.",
-    ),
-    "no aggregate": (
-        "  partition: rack7\n",
-        "line 2: fair_share.partition: expected the uuid of an aggregate, found 'rack7'.",
-    ),
-    "less than no time": (
-        "  keep_s: -1\n",
-        "line 2: fair_share.keep_s: expected a number from 0 up, found '-1'.",
     ),
 }
 
@@ -209,17 +177,12 @@ def test_queues_may_have_amounts_beside_weights(tmp_path: Path) -> None:
     [
         ("  tree:\n    root/a: {guarantee: {DISK_GB: 1}}\n", "line 3: "),
         ("  tree:\n    root/a: {guarantee: {VCPU: 4}, deserved: {VCPU: 3}}\n", "a number from 4 up"),
-        ("  tree:\n    root/a:\n      deserved: {VCPU: 4}\n      limit: {VCPU: 3}\n", "line 5: "),
         (
             (
                 "  tree:\n    root/a: {limit: {VCPU: 8}}\n    root/a/b: {deserved: {VCPU: 5}}\n"
                 "    root/a/c: {deserved: {VCPU: 4}}\n"
             ),
             "lines 3 and 5: fair_share: with root/a/c, deserved adds up to 9 VCPU in root/a, the limit of which is 8.",
-        ),
-        (
-            "  tree:\n    root/a: {guarantee: {VCPU: 4}}\n    root/a/b: {guarantee: {VCPU: 5}}\n",
-            "with root/a/b, guarantee adds up to 5 VCPU in root/a, the guarantee of which is 4.",
         ),
         (
             (
@@ -229,10 +192,6 @@ def test_queues_may_have_amounts_beside_weights(tmp_path: Path) -> None:
             "lines 4 and 5: fair_share: with root/a/c, guarantee adds up to 5 VCPU in root/a, ",
         ),
         (
-            "  tree:\n    root/a: {limit: {VCPU: 4}}\n    root/a/b/c: {guarantee: {VCPU: 5}}\n",
-            "with root/a/b/c, guarantee adds up to 5 VCPU in root/a, the limit of which is 4.",
-        ),
-        (
             (
                 "  tree:\n    root/a: {deserved: {VCPU: 8}}\n    root/a/b: {guarantee: {VCPU: 5}}\n"
                 "    root/a/b/x: {guarantee: {VCPU: 5}}\n    root/a/c/y: {guarantee: {VCPU: 4}}\n"
@@ -240,7 +199,7 @@ def test_queues_may_have_amounts_beside_weights(tmp_path: Path) -> None:
             "lines 3 and 6: fair_share: with root/a/c/y, guarantee adds up to 9 VCPU in root/a, ",
         ),
     ],
-    ids=["class", "order", "line", "sum", "above a guarantee", "guarantees together", "below a limit", "far below"],
+    ids=["class", "order", "sum", "guarantees together", "far below"],
 )
 def test_what_is_promised_must_be_possible(tmp_path: Path, text: str, said: str) -> None:
     assert said in refusal(tmp_path, text)

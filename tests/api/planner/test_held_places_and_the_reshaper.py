@@ -99,11 +99,3 @@ def test_a_lock_that_comes_with_the_reshape_counts(api: Api) -> None:
     assert reshape(api, claims, {SWITCH: locks}).status_code == 409
     del claims[guest]
     assert reshape(api, claims, {SWITCH: locks}).status_code == 204
-
-
-def test_without_the_option_a_reshape_knows_of_no_locks(app: Flask, api: Api) -> None:
-    register(api)
-    claimed(api, ONE_NIC_ALONE)
-    body = {new_uuid(): entry({GPU: {"PGPU": 1}})}
-    assert reshape(api, body).status_code == 409
-    assert reshape(without_option(app), body).status_code == 204

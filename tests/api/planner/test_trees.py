@@ -90,12 +90,6 @@ def test_a_dry_run_names_a_target_for_each_and_changes_nothing(api: Api, cloud: 
     assert everything(api) == before
 
 
-def test_a_consumer_without_any_place_has_no_target(api: Api, cloud: Cloud, vm: str) -> None:
-    ask(api, "POST", tree(cloud, "other", "drain"), body={})
-    found = ask(api, "POST", tree(cloud, "host", "drain"), body={"dry_run": True})
-    assert found["consumers"][0]["target"] is None
-
-
 @pytest.mark.parametrize("by", ["trait", "reserve"])
 def test_a_drained_tree_is_no_candidate_until_it_is_enabled(api: Api, cloud: Cloud, vm: str, by: str) -> None:
     before = everything(api)
