@@ -9,9 +9,12 @@ import signal
 import pytest
 from sqlalchemy import event
 
-from placement.cli.journal import DatabaseJournal
+from placement.app import create_app
+from placement.cli.http_client import LocalClient
+from placement.cli.journal import JournalReader
 from placement.services.resource_classes import create_class, delete_class, rename_class
-from placement.store.journal.reading import Wanted
+from placement.settings import DatabaseSettings, Settings
+from placement.settings.planner.values import OwnerNames
 from tests.cli.commands import Command
 from tests.databases import open_database
 from tests.rows_of_a_cloud import fill, uuid_of
@@ -145,11 +148,13 @@ class Pressed:
 
 def test_ctrl_c_ends_following_even_where_an_exception_is_only_reported(cloud: str) -> None:
     database = open_database(cloud)
-    once = [Pressed()]
-    event.listen(database.engine, "before_cursor_execute", lambda *_of_the_statement: once.clear())
+    settings = Settings(DatabaseSettings(connection=cloud), auth_strategy="noauth2")
+    client = LocalClient(create_app(settings, database=database))
+    pressed = [Pressed()]
+    event.listen(database.engine, "before_cursor_execute", lambda *_of_the_statement: pressed.clear())
     before = signal.signal(signal.SIGALRM, lambda _number, _frame: pytest.fail("it goes on"))
     signal.alarm(30)
-    shown = [*DatabaseJournal(database, Wanted()).entries(1, follow=True)]
+    shown = [*JournalReader(client, OwnerNames(), {}).entries(1, follow=True)]
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
     database.dispose()
