@@ -81,10 +81,10 @@ def audit(
         raise click.UsageError("--fix changes the configured database, not that of the server in --url.")
     if fix and not yes and known_consumers is not None and known_consumers.name == "<stdin>":
         raise click.UsageError("--fix asks on standard input, which is the list here: add --yes, or name a file.")
-    known = None if known_consumers is None else _uuids(known_consumers)
+    consumers = None if known_consumers is None else _uuids(known_consumers)
     names = settings_of(context).planner.names.projects
     if url is not None:
-        optional = {"known_consumers": sorted(known or ()), "consumer_type": consumer_type}
+        optional = {"known_consumers": sorted(consumers or ()), "consumer_type": consumer_type}
         body = {"older_than_minutes": older_than_minutes} | {key: value for key, value in optional.items() if value}
         document = Client(url, token=token)("POST", PATH, body)
         show(_report(document, names))
@@ -92,7 +92,7 @@ def audit(
     with filled(with_own_database(settings_of(context))) as database:
         age = timedelta(minutes=older_than_minutes)
         with progress() as tell:
-            findings = findings_in(database, known, consumer_type=consumer_type, older_than=age, tell=tell)
+            findings = findings_in(database, consumers, consumer_type=consumer_type, older_than=age, tell=tell)
         document = audit_json(findings)
         show(_report(document, names))
         if fix and _question(document) and (yes or click.confirm(_question(document), err=True)):
@@ -103,18 +103,18 @@ def audit(
 
 def _uuids(lines: TextIO) -> frozenset[str]:
     """Return the uuids in a list. An empty list is refused, because it would make every consumer unknown."""
-    found = frozenset(line.split("#")[0].strip() for line in lines) - {""}
-    if not found:
+    uuids = frozenset(line.split("#")[0].strip() for line in lines) - {""}
+    if not uuids:
         raise click.ClickException("The list of known consumers is empty; every consumer would count as unknown.")
-    for uuid in found:
+    for uuid in uuids:
         if len(plain_uuid(uuid)) != 32 or not plain_uuid(uuid).isalnum():
             raise click.ClickException(f"The list of known consumers holds {uuid[:50]!r}, which is not a uuid.")
-    return found
+    return uuids
 
 
 def _has_problems(document: Mapping[str, Any]) -> bool:
     """Tell whether anything was found."""
-    return any(found["total"] if isinstance(found, dict) else found for found in document.values())
+    return any(problems["total"] if isinstance(problems, dict) else problems for problems in document.values())
 
 
 def _report(document: Document, names: Mapping[str, str]) -> Report:
@@ -128,14 +128,14 @@ def _rows(document: Document, names: Mapping[str, str]) -> Iterator[tuple[object
         project = consumer["project_id"]
         owner = f"{consumer['consumer_type']} of project {names.get(project, project)}"
         held = [
-            f"{each['name']}: {' + '.join(amounts_in_words(each['resources']))}"
-            for each in consumer["allocations"].values()
+            f"{provider['name']}: {' + '.join(amounts_in_words(provider['resources']))}"
+            for provider in consumer["allocations"].values()
         ]
         yield whole("unknown consumer"), consumer["consumer_uuid"], [owner, *held]
-    for each in document["overcommitted"]:
-        used, capacity = (amount_in_words(each[key], each["resource_class"]) for key in ("used", "capacity"))
-        name = PrintedCell(each["name"] or each["provider_uuid"], each["provider_uuid"])
-        yield whole("overcommitted provider"), name, [each["resource_class"], f"{used} used of {capacity}"]
+    for provider in document["overcommitted"]:
+        used, capacity = (amount_in_words(provider[key], provider["resource_class"]) for key in ("used", "capacity"))
+        name = PrintedCell(provider["name"] or provider["provider_uuid"], provider["provider_uuid"])
+        yield whole("overcommitted provider"), name, [provider["resource_class"], f"{used} used of {capacity}"]
     for line in document["odd_rows"]:
         yield whole("odd rows"), "", line
     for key in ("consumers_without_allocations", "aggregates_without_members"):

@@ -213,11 +213,11 @@ def _initiator(entry: Entry, names: OwnerNames) -> dict[str, str]:
     if entry.request_id is None:
         return {"typeURI": UNKNOWN, "id": UNKNOWN}
     user = entry.by_user or UNKNOWN
-    who = {"typeURI": USER, "id": user, "user_id": user, "request_id": entry.request_id}
-    who |= {"name": names.users[user]} if user in names.users else {}
+    initiator = {"typeURI": USER, "id": user, "user_id": user, "request_id": entry.request_id}
+    initiator |= {"name": names.users[user]} if user in names.users else {}
     project = entry.by_project
-    who |= {"project_id": project} if project else {}
-    return who | {"project_name": names.projects[project]} if project and project in names.projects else who
+    initiator |= {"project_id": project} if project else {}
+    return initiator | {"project_name": names.projects[project]} if project and project in names.projects else initiator
 
 
 def _target(entry: Entry) -> dict[str, str]:

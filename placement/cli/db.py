@@ -77,15 +77,15 @@ def check(context: click.Context, *, repair: bool) -> None:
     context.exit(0 if all(finding.repaired for finding in findings) else 1)
 
 
-def _advice(left: Sequence[Finding], *, is_repaired: bool) -> Iterator[str]:
+def _advice(remaining: Sequence[Finding], *, is_repaired: bool) -> Iterator[str]:
     """Yield what to do about the findings that are left."""
-    grants = sorted({finding.needs for finding in left if finding.needs})
+    grants = sorted({finding.needs for finding in remaining if finding.needs})
     for grant in grants:
         yield f"To have the triggers made: {grant}, then run 'placement db upgrade'."
-    others = [finding for finding in left if not finding.needs]
-    if others and not is_repaired and any(finding.is_repairable for finding in others):
+    without_grant = [finding for finding in remaining if not finding.needs]
+    if without_grant and not is_repaired and any(finding.is_repairable for finding in without_grant):
         yield 'Run "placement db check --repair" to repair it.'
-    elif others:
+    elif without_grant:
         yield "The remaining ones need a decision." if grants or is_repaired else "All of it needs a decision."
 
 
@@ -109,10 +109,12 @@ def copy_database(context: click.Context, *, target: str) -> None:
     better set in the variable PLACEMENT_COPY_TO, which other users cannot see.
     """
     with _database(context) as (database, settings):
-        there = replace(settings, database=replace(settings.database, connection=target, connection_parameters=""))
-        with connected(there, creates=True) as other, progress() as tell:
-            copied = copying.copy(database.engine, other.engine, tell)
-    table = PrintedTable(("table", "rows"), [(each.table, each.rows) for each in copied])
+        target_settings = replace(
+            settings, database=replace(settings.database, connection=target, connection_parameters="")
+        )
+        with connected(target_settings, creates=True) as target_database, progress() as tell:
+            copied = copying.copy(database.engine, target_database.engine, tell)
+    table = PrintedTable(("table", "rows"), [(copy.table, copy.rows) for copy in copied])
     show(Report(table.records(), [table, "All rows were copied and are identical."]))
 
 
@@ -122,8 +124,8 @@ def copy_database(context: click.Context, *, target: str) -> None:
 def release(context: click.Context) -> None:
     """Remove this server's tables and triggers: openstack-placement gets its database back with all data."""
     with _database(context) as (database, _), progress() as tell:
-        found = schema.release(database.engine, tell)
-    click.echo("The database is openstack-placement's alone." if found else "There was nothing to remove.")
+        was_ours = schema.release(database.engine, tell)
+    click.echo("The database is openstack-placement's alone." if was_ours else "There was nothing to remove.")
 
 
 @contextmanager
@@ -142,8 +144,8 @@ def _owner(settings: Settings) -> Owner:
 def _report(findings: Sequence[Finding], *, repair: bool) -> Report:
     rows = [(finding.count, finding.what, "repaired" if finding.repaired else "") for finding in findings]
     examples = [f"  {finding.what}: {example}" for finding in findings for example in finding.examples]
-    left = [finding for finding in findings if not finding.repaired]
-    advice = _advice(left, is_repaired=repair) if findings else ["Nothing is wrong."]
+    remaining = [finding for finding in findings if not finding.repaired]
+    advice = _advice(remaining, is_repaired=repair) if findings else ["Nothing is wrong."]
     return Report(
         [asdict(finding) for finding in findings],
         [PrintedTable(("found", "what", "state"), rows), *examples, *advice],

@@ -185,9 +185,9 @@ def _load(call: Client) -> None:
 def _make(call: Client, provider: DemoProvider, parent: DemoProvider | None) -> None:
     identity = {"name": provider.name, "uuid": provider.uuid}
     call("POST", "/resource_providers", identity | ({"parent_provider_uuid": parent.uuid} if parent else {}))
-    for generation, (what, content) in enumerate(_parts(provider)):
-        body = {"resource_provider_generation": generation, what: content}
-        call("PUT", f"/resource_providers/{provider.uuid}/{what}", body)
+    for generation, (part, content) in enumerate(_parts(provider)):
+        body = {"resource_provider_generation": generation, part: content}
+        call("PUT", f"/resource_providers/{provider.uuid}/{part}", body)
 
 
 def _parts(provider: DemoProvider) -> Iterator[tuple[str, object]]:
@@ -245,9 +245,9 @@ def _show_candidates(answer: CandidatesAnswer, say: Say) -> None:
 def _show_claim(call: Client, candidate: CandidateJson, summaries: Mapping[str, Any], *, say: Say) -> None:
     say(f"THE CLAIM: PUT /allocations/{CONSUMER} with the first\n")
     rows = []
-    for provider_uuid, wanted in candidate["allocations"].items():
+    for provider_uuid, allocation in candidate["allocations"].items():
         usages = call("GET", f"/resource_providers/{provider_uuid}/usages")["usages"]
-        for name, amount in wanted["resources"].items():
+        for name, amount in allocation["resources"].items():
             capacity = summaries[provider_uuid]["resources"][name]["capacity"]
             rows.append((NAMES[provider_uuid], name, f"{amount}", f"{usages[name]} of {capacity}"))
     _say_table(("provider", "resource class", "claimed", "used"), rows, say)

@@ -158,9 +158,12 @@ def _in_cell(text: str) -> str:
 
 def _paragraphs(text: str) -> Iterator[tuple[bool, str]]:
     """Yield whether a paragraph keeps its lines, and the paragraph."""
-    for each in re.split(r"\n\s*\n", text.strip()):
-        if each:
-            yield each.startswith("\b"), each.removeprefix("\b\n") if each.startswith("\b") else " ".join(each.split())
+    for paragraph in re.split(r"\n\s*\n", text.strip()):
+        if paragraph:
+            yield (
+                paragraph.startswith("\b"),
+                paragraph.removeprefix("\b\n") if paragraph.startswith("\b") else " ".join(paragraph.split()),
+            )
 
 
 def man(page: ManualPage) -> str:

@@ -175,7 +175,9 @@ def _members(call: Client, aggregate_uuid: str, tree: Document) -> list[Document
 def _rejoin(call: Client, uuid: str, *, leaves: str, joins: str) -> None:
     path = f"{PROVIDERS}/{uuid}/aggregates"
     before = call("GET", path)
-    after = dict.fromkeys([*(one for one in before["aggregates"] if one != leaves), joins])
+    after = dict.fromkeys(
+        [*(aggregate_uuid for aggregate_uuid in before["aggregates"] if aggregate_uuid != leaves), joins]
+    )
     generation = before["resource_provider_generation"]
     call("PUT", path, {"aggregates": [*after], "resource_provider_generation": generation})
 
@@ -188,10 +190,10 @@ def uuid_of(call: Client, name: str) -> str:
     """
     key = "uuid" if is_uuid_like(name) else "name"
     value = canonical_uuid(name) if key == "uuid" else name
-    found = call("GET", f"{PROVIDERS}?{key}={quote(value, safe='')}")["resource_providers"]
-    if not found:
+    providers = call("GET", f"{PROVIDERS}?{key}={quote(value, safe='')}")["resource_providers"]
+    if not providers:
         raise NotFound(f"There is no host {printable(name)}; 'placement host list' lists them.")
-    return str(found[0]["root_provider_uuid"])
+    return str(providers[0]["root_provider_uuid"])
 
 
 def list_report(document: Document) -> Report:
@@ -211,8 +213,14 @@ def _stocks(resources: Document) -> list[str]:
 def consumers_report(document: Document, *further: str) -> Report:
     """Return what is printed of a host's consumers."""
     rows = [
-        (whole(one["consumer_uuid"]), _held(one), (one["since"] or "")[:16], one["consumer_type"], one["project_id"])
-        for one in document["consumers"]
+        (
+            whole(consumer["consumer_uuid"]),
+            _held(consumer),
+            (consumer["since"] or "")[:16],
+            consumer["consumer_type"],
+            consumer["project_id"],
+        )
+        for consumer in document["consumers"]
     ]
     table = PrintedTable(("consumer", "holds", "since (UTC)", "type", "project"), rows)
     return _report(document, [table if rows else "Nobody holds anything of it.", *further])
@@ -222,13 +230,13 @@ def drain_report(document: Document) -> Report:
     """Return what is printed of the consumers that have to leave a host."""
     rows = [
         (
-            whole(one["consumer_uuid"]),
-            whole(one["target"]["name"] if one["target"] else "nowhere"),
-            _held(one),
-            one["consumer_type"],
-            one["project_id"],
+            whole(consumer["consumer_uuid"]),
+            whole(consumer["target"]["name"] if consumer["target"] else "nowhere"),
+            _held(consumer),
+            consumer["consumer_type"],
+            consumer["project_id"],
         )
-        for one in document["consumers"]
+        for consumer in document["consumers"]
     ]
     table = PrintedTable(("consumer", "target", "holds", "type", "project"), rows)
     done = NEEDS_YES if document["dry_run"] else "Nobody new is sent there."

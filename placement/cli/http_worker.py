@@ -292,7 +292,7 @@ class HttpWorker(ThreadWorker):
             self._serve(client)
         elif client.is_too_long:
             self._drop(client, _TOO_LONG)
-        elif sum(len(each.collected) for each in self._waiting) > MAX_COLLECTED:
+        elif sum(len(client_waiting.collected) for client_waiting in self._waiting) > MAX_COLLECTED:
             self._drop(next(iter(self._waiting)))
 
     def _serve(self, client: ClientConnection) -> None:

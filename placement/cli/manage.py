@@ -114,24 +114,24 @@ def _migrations(database: Database, settings: Settings) -> dict[str, Migration]:
     return {"set_root_provider_ids": roots, "create_incomplete_consumers": consumers}
 
 
-def _migrate(database: Database, settings: Settings, most: int | None) -> int:
+def _migrate(database: Database, settings: Settings, limit: int | None) -> int:
     """Complete rows in batches, or one batch of ``most``; return the exit status."""
-    if most is None:
+    if limit is None:
         click.echo(f"Running batches of {BATCH} until complete")
     migrations = _migrations(database, settings)
     done: dict[str, int] = {}
     while True:
-        batch, failed = _batch(migrations, most or BATCH)
+        batch, failed = _batch(migrations, limit or BATCH)
         for name, number in batch.items():
             done[name] = done.get(name, 0) + number
-        if most is not None or not any(batch.values()):
+        if limit is not None or not any(batch.values()):
             break
     click.echo(_box(("Migration", "Total Found", "Completed"), [(name, n, n) for name, n in done.items()]))
-    some = any(batch.values())
-    if failed and not some:
+    are_left = any(batch.values())
+    if failed and not are_left:
         click.echo("Some migrations failed unexpectedly.")
         return FAILED
-    return SOME_LEFT if some else 0
+    return SOME_LEFT if are_left else 0
 
 
 def _batch(migrations: dict[str, Migration], limit: int) -> tuple[dict[str, int], bool]:
@@ -164,5 +164,5 @@ def _box(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 def _centred(text: str, width: int) -> str:
     """Centre a text; an odd space goes to the right."""
-    left = (width - len(text)) // 2
-    return " " * left + text + " " * (width - len(text) - left)
+    before = (width - len(text)) // 2
+    return " " * before + text + " " * (width - len(text) - before)

@@ -98,8 +98,8 @@ class PrintedTable:
         """
         for name in names:
             if name not in self.header or not name:
-                known = ", ".join(filter(None, self.header))
-                raise click.UsageError(f"There is no column {name!r}; the columns are: {known}.")
+                headings = ", ".join(filter(None, self.header))
+                raise click.UsageError(f"There is no column {name!r}; the columns are: {headings}.")
         return self._only([self.header.index(name) for name in names])
 
     def _only(self, places: Sequence[int]) -> "PrintedTable":
@@ -132,7 +132,9 @@ class PrintedTable:
         shown = columns
         if width is not None and _total([column.widest for column in shown]) > width:
             shown = [column for column in columns if column.heading]
-            while not all_columns and len(shown) > ALWAYS_SHOWN and _total([one.narrowest for one in shown]) > width:
+            while (
+                not all_columns and len(shown) > ALWAYS_SHOWN and _total([column.narrowest for column in shown]) > width
+            ):
                 shown = shown[:-1]
         yield from _drawn(shown, width)
         if left_out := [column.heading for column in columns if column.heading and column not in shown]:
@@ -372,22 +374,22 @@ class Interrupts:
     def wait(self, seconds: float) -> None:
         """Sleep, but not on after an interrupt."""
         end = time.monotonic() + seconds
-        while not self.has_come and (left := end - time.monotonic()) > 0:
-            time.sleep(min(left, LOOK_EVERY_S))
+        while not self.has_come and (remaining_s := end - time.monotonic()) > 0:
+            time.sleep(min(remaining_s, LOOK_EVERY_S))
 
 
 @contextmanager
 def noted_interrupts() -> Iterator[Interrupts]:
     """Note the first Ctrl-C instead of raising it; a second one is raised, in case that whatever runs hangs."""
-    found = Interrupts()
+    interrupts = Interrupts()
 
     def note(number: int, frame: FrameType | None) -> None:
-        if found.has_come:
+        if interrupts.has_come:
             signal.default_int_handler(number, frame)
-        found.has_come = True
+        interrupts.has_come = True
 
     before = signal.signal(signal.SIGINT, note)
     try:
-        yield found
+        yield interrupts
     finally:
         signal.signal(signal.SIGINT, before)

@@ -92,21 +92,21 @@ def explanation_report(document: Document) -> Report:
         if near_miss["providers"]:
             value = near_miss.get("value", "")
             rows = [
-                (whole(provider["name"]), [f"{key} {told.striptags()}" for key, told in facts(provider, value)])
+                (whole(provider["name"]), [f"{key} {fact.striptags()}" for key, fact in facts(provider, value)])
                 for provider in near_miss["providers"]
             ]
             blocks.append(PrintedTable(("for example", "why"), rows))
     for hint in [hint for hint in document["hints"] if hint["hint"] != EVEN_EMPTY]:
         blocks += ["", f"Hint: {_sentence(hint)}"]
         if "provider" in hint:
-            here, there = (printable(hint[key]["name"]) for key in ("provider", "found_on"))
-            blocks.append(f"{there} has it, not {here}; trees like this: {hint['trees']:,}")
+            host, other_host = (printable(hint[key]["name"]) for key in ("provider", "found_on"))
+            blocks.append(f"{other_host} has it, not {host}; trees like this: {hint['trees']:,}")
     return Report(document, blocks)
 
 
-def _sentence(told: Document) -> str:
+def _sentence(statement: Document) -> str:
     """Return a message with its amounts in the units of the console."""
-    return in_units(told["message"], told.get("value", "")).striptags()
+    return in_units(statement["message"], statement.get("value", "")).striptags()
 
 
 def _waterfall(document: Document) -> Iterator[Sequence[object]]:
@@ -126,10 +126,10 @@ def _headline(demand: Document) -> str:
 
 
 def _steps(steps: Sequence[Document]) -> Iterator[Sequence[object]]:
-    most = max(step["trees"] for step in steps) or 1
+    most_trees = max(step["trees"] for step in steps) or 1
     for step in telling_steps(steps):
         text = in_units(step["text"], step.get("value", "")).striptags()
-        yield f"  {text}", step.get("providers", ""), step["trees"], Bar(step["trees"] / most)
+        yield f"  {text}", step.get("providers", ""), step["trees"], Bar(step["trees"] / most_trees)
 
 
 HEADROOM_PATH = "/planner/v1/headroom"
@@ -156,20 +156,24 @@ def headroom(context: click.Context, query: str | None, *, flavors: bool, url: s
     """
     if (query is None) == (not flavors):
         raise click.UsageError("There must be either a query or --flavors.")
-    asked = None if query is None else query_string(context, query)
-    if asked is None and url is None and not settings_of(context).planner.flavors:
+    request = None if query is None else query_string(context, query)
+    if request is None and url is None and not settings_of(context).planner.flavors:
         raise click.ClickException("planner.yaml has no flavors; 'placement flavors import' makes the section.")
     with answering(context, url=url, token=token) as call:
-        document = call("POST", HEADROOM_PATH, {}) if asked is None else call("GET", f"{HEADROOM_PATH}?{asked}")
-    show(flavors_report(document) if asked is None else request_report(document))
-    counted = document["headroom"].values() if asked is None else [document]
-    context.exit(0 if all(each["at_most"] for each in counted) else NOTHING_FITS)
+        document = call("POST", HEADROOM_PATH, {}) if request is None else call("GET", f"{HEADROOM_PATH}?{request}")
+    show(flavors_report(document) if request is None else request_report(document))
+    requests = document["headroom"].values() if request is None else [document]
+    context.exit(0 if all(counted_request["at_most"] for counted_request in requests) else NOTHING_FITS)
 
 
 def flavors_report(document: Document) -> Report:
     """Return what is printed of several requests: a row for each, with a bar for the trees that have room."""
     rows = [_flavor_row(name, counted) for name, counted in document["headroom"].items()]
-    reasons = [f"{printable(name)}: {of['message']}" for name, of in document["headroom"].items() if not of["at_most"]]
+    reasons = [
+        f"{printable(name)}: {counted['message']}"
+        for name, counted in document["headroom"].items()
+        if not counted["at_most"]
+    ]
     legend = "room: trees with room, of those that could serve the flavor. Each flavor is counted on its own."
     table = PrintedTable(("flavor", "fits", "room", "trees", "", "lacking"), rows)
     return Report(document, [table, "", *reasons, legend])
@@ -187,8 +191,8 @@ def request_report(document: Document) -> Report:
     if document["stranded"]:
         blocks.append(f"Free where none fits: {', '.join(amounts_in_words(document['stranded']))}.")
     if trees := document["trees"]:
-        most = max([tree["fits"] for tree in trees]) or 1
-        rows = [(whole(tree["name"]), _copies(tree), Bar(tree["fits"] / most)) for tree in trees]
+        most_copies = max([tree["fits"] for tree in trees]) or 1
+        rows = [(whole(tree["name"]), _copies(tree), Bar(tree["fits"] / most_copies)) for tree in trees]
         blocks += ["", PrintedTable(("most room", "fits", ""), rows)]
     if models := document["one_more"]:
         bought = [(whole(model["like"]["name"]), model["trees"], _copies(model)) for model in models]

@@ -65,10 +65,10 @@ def url_of(listener: socket.socket) -> str:
 
 def _addresses(host: str, port: int) -> list[tuple[socket.AddressFamily, tuple[Any, ...]]]:
     try:
-        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        infos = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError as error:
         raise ConfigurationError(f"Cannot listen on {host}: {error.strerror}.") from error
-    return [(family, address) for family, _, _, _, address in found]
+    return [(family, address) for family, _, _, _, address in infos]
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,8 +293,8 @@ def _connections(database: DatabaseSettings, processes: Processes, limit: int | 
         pool = min(pool, database.max_pool_size + database.max_overflow)
     if limit is None:
         return f"at most {processes.workers * pool} database connections"
-    most = processes.workers * (pool + 1)
-    if most > limit:
+    connections = processes.workers * (pool + 1)
+    if connections > limit:
         LOG.warning(
             "%d processes with up to %d database connections each are more than the %d that the database allows: use "
             "fewer workers or threads, or raise its max_connections.",
@@ -302,7 +302,7 @@ def _connections(database: DatabaseSettings, processes: Processes, limit: int | 
             pool + 1,
             limit,
         )
-    return f"at most {most} of the {limit} connections that the database allows"
+    return f"at most {connections} of the {limit} connections that the database allows"
 
 
 def cores(quota: Path = QUOTA) -> int:
@@ -315,7 +315,7 @@ def cores(quota: Path = QUOTA) -> int:
 def _share(quota: Path) -> float | None:
     """Return the quota in cores, or None if there is none ("max") or it is malformed."""
     try:
-        given, period = quota.read_text().split()
-        return int(given) / int(period)
+        quota_us, period_us = quota.read_text().split()
+        return int(quota_us) / int(period_us)
     except (OSError, ValueError, ZeroDivisionError):
         return None

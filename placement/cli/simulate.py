@@ -130,7 +130,7 @@ def _outcomes(seeds: int, load: Load, *, plain: int, with_gpus: int) -> Outcomes
 
 def _report(outcomes: Outcomes, load: Load, *, servers_in_all: int, with_gpus: int) -> Report:
     seeds = next(iter(outcomes.values()))
-    jobs = sum(one.gpu_jobs + one.cpu_jobs for one in seeds) / len(seeds)
+    jobs = sum(result.gpu_jobs + result.cpu_jobs for result in seeds) / len(seeds)
     blocks = [
         f"{servers_in_all} servers, {with_gpus} of them with 8 GPUs. GPU jobs ask for {load.gpu:.0%} of the GPUs,",
         f"CPU jobs for {load.cpu:.0%} of the VCPUs of the other servers. Counted: about {jobs:.0f} jobs",

@@ -74,10 +74,10 @@ def check(context: click.Context, *, as_json: bool) -> None:
     except PlacementError as error:
         click.echo(f"Error: {error.message}", err=True)
         context.exit(BROKEN)
-    rows = [{"check": one.name, "result": one.outcome, "details": one.details} for one in checks]
+    rows = [{"check": result.name, "result": result.outcome, "details": result.details} for result in checks]
     document = {"name": TITLE, "checks": rows}
-    click.echo(json.dumps(document) if as_json else _stack(TITLE, [_cell(one) for one in checks]))
-    context.exit(max(one.outcome for one in checks))
+    click.echo(json.dumps(document) if as_json else _stack(TITLE, [_cell(result) for result in checks]))
+    context.exit(max(result.outcome for result in checks))
 
 
 def _database_checks(database: Database) -> list[Check]:
