@@ -19,6 +19,7 @@ from placement.auth.policy import Policy
 from placement.domain.search_plan import LIMITS, CandidateRequest, SearchLimits
 from placement.errors import ConfigurationError, InvalidAt
 from placement.policies import operations
+from placement.services.bulk_read import StandingAudit
 from placement.services.cloud_cache import load
 from placement.services.cloud_check import cloud_check
 from placement.services.fair_share.gate import PlainGate
@@ -87,7 +88,7 @@ def _server(settings: Settings, limits: SearchLimits, database: Database) -> Ser
     """Return what all requests share."""
     policy = Policy(settings, operations())
     policy.prepare()
-    judges = FragmentationJudges(settings.planner.profiles)
+    judges, audit = FragmentationJudges(settings.planner.profiles), StandingAudit(database)
     load(database)
     meters = meters_for(database, settings, _flavors(settings))
     return Server(
@@ -96,9 +97,10 @@ def _server(settings: Settings, limits: SearchLimits, database: Database) -> Ser
         settings=settings,
         usage_cache=UsageCache(settings.planner.fair_share),
         fragmentation_judges=judges,
+        audit=audit,
         listeners=Listeners(database, settings.journal.listeners, on_change=meters.listening),
         readiness=Readiness(database),
-        background=(*_background(database, settings), *judges.refreshing(database)),
+        background=(*_background(database, settings), audit.work, *judges.refreshing(database)),
         plain_gate=_plain_gate(settings),
         limits=limits,
         meters=meters,

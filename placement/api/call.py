@@ -20,6 +20,7 @@ from placement.api.versions import Version, Versioned
 from placement.domain.identity import Identity
 from placement.domain.search_plan import LIMITS, SearchLimits
 from placement.errors import Forbidden, Invalid
+from placement.services.bulk_read import StandingAudit
 from placement.services.fair_share.gate import PlainGate
 from placement.services.fair_share.shares import UsageCache
 from placement.services.fragmentation import FragmentationJudges
@@ -87,6 +88,7 @@ class Server:
     listeners: Listeners
     readiness: Readiness
     fragmentation_judges: FragmentationJudges
+    audit: StandingAudit
     plain_gate: PlainGate | None = None
     background: tuple[BackgroundWork, ...] = ()
     limits: SearchLimits = LIMITS

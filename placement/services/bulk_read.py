@@ -1,20 +1,33 @@
 """Everything about many providers at once: for dashboards, exporters, this server's metrics, and audits."""
 
-from collections.abc import Callable, Collection, Sequence
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from placement.domain.provider import ProviderFilter
+from placement.errors import PlacementError
 from placement.services.journal import put_in_order
 from placement.services.providers import ids_in_filter
 from placement.store import bulk_read as store
 from placement.store.bulk_read import BulkRead, allocation_rows, capacity_rows
 from placement.store.checks import audit as checks
-from placement.store.checks.audit import EMPTY_AGGREGATES, EMPTY_CONSUMERS, Hits, OverFull, Ownerless, odd_rows
+from placement.store.checks.audit import (
+    ABANDONED_AFTER,
+    EMPTY_AGGREGATES,
+    EMPTY_CONSUMERS,
+    Hits,
+    OverFull,
+    Ownerless,
+    odd_rows,
+)
+from placement.store.connection.batching import BackgroundWork
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere, reads_once
 from placement.store.marks import hosts_in
 from placement.store.provider_list import conditions_of
+
+LOG = logging.getLogger(__name__)
 
 
 def read_inventory(database: Database, wanted: ProviderFilter) -> BulkRead:
@@ -76,3 +89,23 @@ def audit(
     return AuditFindings(
         ownerless, over_full, odd, EMPTY_CONSUMERS.values(connection), EMPTY_AGGREGATES.values(connection)
     )
+
+
+class StandingAudit:
+    """Audits a database every hour, without a list of consumers, for a page to show what it found."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.problems: Mapping[str, int] = {}
+        """How often each was found, in words."""
+        self.work = BackgroundWork(self.look, name="audit", first_s=60, every_s=3600)
+
+    def look(self) -> None:
+        """Audit now."""
+        try:
+            findings = audit(self._database, None, consumer_type=None, older_than=ABANDONED_AFTER)
+        except PlacementError as error:
+            LOG.info("The database could not be audited: %s", error.message)
+            return
+        problems = {"Odd rows": len(findings.odd_rows), "Consumers without allocations": findings.empty_consumers.total}
+        self.problems = {name: number for name, number in problems.items() if number}

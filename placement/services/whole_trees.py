@@ -14,13 +14,14 @@ from placement.domain.provider import Provider
 from placement.domain.quantities import ResourceAmounts
 from placement.domain.search_plan import RequestGroup
 from placement.errors import ConcurrentUpdate, Invalid, ProviderInUse
+from placement.services.console.hosts import Hosts
 from placement.services.planner.gang import ClaimMember, Draft, Drafting, as_many_as_fit, by_difficulty
 from placement.services.planner.questions import Composers, PlannerOptions
 from placement.store import allocations as store
 from placement.store import marks
 from placement.store.connection.unit_of_work import Transaction, reads, writes
 from placement.store.console import tree as drawn
-from placement.store.console.stocks import DISABLED, disabled_hosts
+from placement.store.console.stocks import DISABLED
 from placement.store.console.tree import PlacedAmount, TreePart
 from placement.store.consumers import Consumer, advance_consumers, delete_consumers, lock_consumers
 from placement.store.inventories import forget_reserved, reserve_all, unreserve
@@ -240,7 +241,8 @@ def _placed(tx: Transaction, uuid: str) -> tuple[Provider, dict[str, list[Placed
 
 
 def _evacuation(tx: Transaction, root: Provider, consumers: Sequence[TreeConsumer], *, complete: bool) -> Evacuation:
-    is_disabled = root.id in disabled_hosts(tx)
+    hosts = Hosts(tx)
+    is_disabled = bool(hosts.disabled[hosts.trees_of([root.id])].any())
     return Evacuation(root.uuid, root.name or root.uuid, is_disabled, consumers, complete)
 
 

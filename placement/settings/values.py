@@ -186,8 +186,16 @@ class UiSettings:
         sample_default="#b3261e",
         default="",
     )
+    manual: str = option(
+        "Address of the folder docs of this server's source, as your users can open it in a browser. What needs "
+        "attention then links to the pages that say what to do.",
+        sample_default="https://git.example.net/placement-server/blob/main/docs",
+        default="",
+    )
 
     def __post_init__(self) -> None:
+        if self.manual and not self.manual.startswith(("http://", "https://")):
+            raise ValueError(f"[ui] manual must begin with http:// or https://; found {self.manual}.")
         if self.colour and not re.fullmatch(r"#[0-9a-fA-F]{6}|[a-zA-Z]{3,30}", self.colour):
             raise ValueError(f"[ui] colour must be like #1d4f91, or the name of a colour; found {self.colour}.")
 

@@ -194,18 +194,6 @@ def hosts_in(tx: Transaction, aggregates: Collection[str]) -> dict[str, list[int
     return roots_of
 
 
-def roots_in(aggregates: Collection[str]) -> Select[tuple[int]]:
-    """Return a query for the roots of the trees that have a provider in any of these aggregates."""
-    # Aliased, because the enclosing statement may select from the same table.
-    member = resource_providers.alias("member")
-    source = placement_aggregates.join(resource_provider_aggregates, MEMBER.aggregate_id == AGGREGATE.id)
-    return (
-        select(member.c.root_provider_id)
-        .select_from(source.join(member, member.c.id == MEMBER.resource_provider_id))
-        .where(AGGREGATE.uuid.in_(sorted(aggregates)))
-    )
-
-
 _AGGREGATES = _Links(MEMBER.resource_provider_id, MEMBER.aggregate_id)
 
 

@@ -44,7 +44,7 @@ def install_console(app: Flask, server: Server) -> None:
     for page in (*PAGES, LIVE):
         console.add_url_rule(page.path, page.endpoint, _endpoint(server, page))
     install_static_files(app, console)
-    console.add_url_rule("/<path:rest>", "elsewhere", _no_such_page)
+    console.add_url_rule("/<path:path>", "elsewhere", _no_such_page)
     console.after_request(secure)
     console.after_request(packed)
     console.register_error_handler(PlacementError, lambda error: _placement_error(server, error))
@@ -75,8 +75,8 @@ def _endpoint(server: Server, page: Page) -> View:
     return serve
 
 
-def _no_such_page(rest: str) -> Response:
-    raise NotFound(f"The console has no page {rest}.")
+def _no_such_page(path: str) -> Response:
+    raise NotFound(f"The console has no page {path}.")
 
 
 def _placement_error(server: Server, error: PlacementError) -> Response:
@@ -128,5 +128,5 @@ def elsewhere(pages: tuple[Page, ...], call: Call) -> str | None:
     project = call.identity.project_id
     if project and call.is_allowed(PROJECT_RULE, project_id=project):
         return url_for("ui.project", id=project)
-    others = navigation(pages, call)
-    return url_for(f"ui.{others[0].endpoint}") if others else None
+    opened = navigation(pages, call)
+    return url_for(f"ui.{opened[0].endpoint}") if opened else None

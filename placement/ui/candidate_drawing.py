@@ -38,15 +38,9 @@ class LeftAmount(NamedTuple):
 
 @dataclass(slots=True)
 class DrawnNode:
-    """A provider in a drawing.
+    """A provider in a drawing, with what it gives by class, and the suffixes of the groups it serves.
 
-    Args:
-        uuid, name: of the provider.
-        taken: what it gives, by class.
-        groups: the suffixes of the groups it serves, ``""`` for the unsuffixed one; empty if nothing is taken from it.
-        below: its children that are drawn.
-        left_out: the number of its children that are not.
-        gives: whether it serves a group, or a node drawn below it does.
+    Of its children some are drawn ``below``; it ``gives`` if it or one of these serves a group.
     """
 
     uuid: str
@@ -77,8 +71,8 @@ class Drawings:
         roots = dict.fromkeys(self._providers.members[provider].root_id for provider in served.taken)
         drawn = []
         for root in sorted(roots, key=lambda root: (root != served.root, natural_key(self._names[root].name))):
-            others = self._others(root, on_the_way) if root == served.root else set()
-            drawn.append(self._node(root, served, on_the_way | others))
+            shown = self._others(root, on_the_way) if root == served.root else set()
+            drawn.append(self._node(root, served, on_the_way | shown))
         return drawn
 
     def left_after(self, served: CandidateInDetail) -> dict[str, LeftAmount]:
@@ -87,27 +81,28 @@ class Drawings:
         for provider, amounts in served.taken.items():
             if self._providers.members[provider].root_id == served.root:
                 taken.update(amounts)
-        left = dict.fromkeys(taken, LeftAmount(0, 0))
+        after = dict.fromkeys(taken, LeftAmount(0, 0))
         for id_ in self._names:
             if self._providers.members[id_].root_id != served.root:
                 continue
             for row in self._providers.stocks.get(id_, ()):
                 name = self._providers.class_names[row[0]]
-                if name in left:
+                if name in after:
                     stock = StockRow._make(row)
-                    left[name] = LeftAmount(
-                        left[name].free + max(0, stock.capacity - int(stock.used)), left[name].capacity + stock.capacity
+                    after[name] = LeftAmount(
+                        after[name].free + max(0, stock.capacity - int(stock.used)),
+                        after[name].capacity + stock.capacity,
                     )
-        return {name: LeftAmount(one.free - taken[name], one.capacity) for name, one in left.items()}
+        return {name: LeftAmount(stock.free - taken[name], stock.capacity) for name, stock in after.items()}
 
     def _others(self, root: int, shown: set[int]) -> set[int]:
         """Return further nodes to draw, level by level, up to MAX_NODES."""
-        others: set[int] = set()
+        nodes: set[int] = set()
         level = [root]
         while level:
             level = [child for id_ in level for child in self._below[id_]]
-            others |= set([id_ for id_ in level if id_ not in shown][: MAX_NODES - len(others)])
-        return others
+            nodes |= set([id_ for id_ in level if id_ not in shown][: MAX_NODES - len(nodes)])
+        return nodes
 
     def _node(self, id_: int, served: CandidateInDetail, shown: set[int]) -> DrawnNode:
         below = [child for child in self._below[id_] if child in shown]

@@ -43,7 +43,7 @@ def sees_journal(call: Call) -> bool:
 
 
 def shown_changes(
-    call: Call, *, providers: Sequence[str] = (), consumer: str | None = None
+    call: Call, *, providers: Sequence[str] = (), consumer: str | None = None, most: int = SHOWN
 ) -> list[RowsOfChange] | None:
     """Return the changes that a page shows, or None if there is no journal or this visitor may not read it."""
     if not sees_journal(call):
@@ -56,20 +56,20 @@ def shown_changes(
         changes.setdefault((request, entry.consumer_uuid, row.root_name or entry.root_provider_id), []).append(row)
     if len(rows) == READ and len(changes) > 1:
         changes.popitem()  # of which older rows may be missing
-    return [change[::-1] for change in changes.values()][:SHOWN]
+    return [change[::-1] for change in changes.values()][:most]
 
 
 def shown_past(call: Call, uuid: str) -> Past:
     """Return what a provider had at the time given in the query string."""
-    asked = call.request.args.get("at", "").strip()
-    if not asked or not keeps_journal(call):
-        return Past(asked)
+    text = call.request.args.get("at", "").strip()
+    if not text or not keeps_journal(call):
+        return Past(text)
     call.authorize(RULE, project_id=None)
     try:
-        moment = moment_of(asked)
-        return Past(asked, moment, read_history(call.database, uuid, moment))
+        time = moment_of(text)
+        return Past(text, time, read_history(call.database, uuid, time))
     except (Invalid, NotFound, TooLongAgo) as error:
-        return Past(asked, fault=error.message)
+        return Past(text, fault=error.message)
 
 
 def in_words(change: RowsOfChange) -> list[tuple[str | None, str]]:
@@ -97,14 +97,14 @@ def _place(entry: Entry) -> str:
 
 def _amounts(entry: Entry) -> str:
     if entry.old_amount is None:
-        return f"{_told(entry, entry.new_amount)} taken"
-    old = _told(entry, entry.old_amount)
-    return f"{old} given back" if entry.new_amount is None else f"{old} → {_told(entry, entry.new_amount)}"
+        return f"{_in_words(entry, entry.new_amount)} taken"
+    old = _in_words(entry, entry.old_amount)
+    return f"{old} given back" if entry.new_amount is None else f"{old} → {_in_words(entry, entry.new_amount)}"
 
 
 def _stock(entry: Entry) -> str:
     if entry.old is None or entry.new is None:
-        return "removed" if entry.new is None else f"total {_told(entry, entry.new['total'])}"
+        return "removed" if entry.new is None else f"total {_in_words(entry, entry.new['total'])}"
     return ", ".join([f"{name.replace('_', ' ')} {_change(entry, name)}" for name in _changed(entry)])
 
 
@@ -112,10 +112,10 @@ def _change(entry: Entry, name: str) -> str:
     old, new = (entry.old or {})[name], (entry.new or {})[name]
     if name == "allocation_ratio":
         return f"{old:,g} → {new:,g}"
-    return f"{_told(entry, old)} → {_told(entry, new)}"
+    return f"{_in_words(entry, old)} → {_in_words(entry, new)}"
 
 
-def _told(entry: Entry, amount: float | None) -> str:
+def _in_words(entry: Entry, amount: float | None) -> str:
     return amount_in_words(amount or 0, entry.resource_class or "")
 
 

@@ -16,9 +16,9 @@ from placement.errors import Forbidden, PlacementError
 from placement.services.console.cloud_map import BEST, CloudMap, HostOnMap, host_on_map
 from placement.services.console.cloud_map import cloud_map as read_map
 from placement.services.explain import Explained
-from placement.store.console.stocks import MappedHost
+from placement.store.console.providers import NamedHost
 from placement.ui.map_address import CONSUMERS, MapAddress, address_of, compared, look_back, question_of, requested
-from placement.ui.map_blocks import MAX_CELLS, REST, Block, Blocks, Groups, rows_of
+from placement.ui.map_blocks import MAX_CELLS, UNGROUPED, Block, Blocks, Groups, rows_of
 from placement.ui.page import Page, show
 
 EXPLAIN = "placement:planner:explain"
@@ -26,15 +26,9 @@ EXPLAIN = "placement:planner:explain"
 
 @dataclass(frozen=True, slots=True)
 class HostCard:
-    """A host on a map; at most one of ``has_room``, ``in_the_way`` and ``message`` is set.
+    """A host on a map: one more copy fits, or one condition is in the way, or ``message`` says what is.
 
-    Args:
-        host: the data read; None if ``message`` says why there is none.
-        has_room: whether one more copy of the request fits.
-        in_the_way: the single condition without which one more would fit, in words.
-        value: the value of that condition.
-        example: a provider that fails it, with what it has.
-        message: the first condition that leaves nothing, if no single condition is in the way.
+    ``value`` is that of the condition, ``example`` a provider that fails it. Without a host, ``message`` says why.
     """
 
     host: HostOnMap | None
@@ -76,13 +70,7 @@ MAX_ROWS = 200
 
 @dataclass(frozen=True, slots=True)
 class DrawnMap:
-    """One map of a page.
-
-    Args:
-        title: the profile whose order it shows, if any.
-        blocks: the blocks it consists of.
-        moved: how many of its best hosts are placed differently by the other profile.
-    """
+    """One map of a page, with the profile whose order it shows, and how many hosts the other one places differently."""
 
     title: str
     blocks: Sequence[Block]
@@ -93,37 +81,37 @@ def cloud_map(call: Call) -> Response:
     """Show the map described by the address; if that is invalid, show the error beside a plain map."""
     address, fault = address_of(call.request), None
     try:
-        found = read_map(call.database, question_of(call, address))
+        cloud = read_map(call.database, question_of(call, address))
     except Forbidden:
         raise
     except PlacementError as error:
         fault = error
         address = replace(address, query="", class_name="", at="", profiles=())
-        found = read_map(call.database, question_of(call, address))
-    return _page(call, address, found, fault)
+        cloud = read_map(call.database, question_of(call, address))
+    return _page(call, address, cloud, fault)
 
 
-def _page(call: Call, address: MapAddress, found: CloudMap, fault: PlacementError | None) -> Response:
+def _page(call: Call, address: MapAddress, cloud: CloudMap, fault: PlacementError | None) -> Response:
     kinds = call.server.settings.planner.aggregates
-    groups = Groups.made(kinds, found.members)
-    listed = [host for host in found.hosts if host.id in found.stocks] if address.only else found.hosts
+    groups = Groups.made(kinds, cloud.members)
+    listed = [host for host in cloud.hosts if host.id in cloud.stocks] if address.only else cloud.hosts
     hosts, opened = _opened(groups, listed, address.group)
     outermost = next(iter(kinds), "")
     is_folded = len(hosts) > MAX_CELLS and not opened and bool(outermost)
     first = (address.page - 1) * MAX_CELLS
     shown = hosts if is_folded else hosts[first : first + MAX_CELLS]
-    plain = Blocks(found, groups)
+    plain = Blocks(cloud, groups)
     if is_folded:
         maps = [DrawnMap("", plain.folded(hosts, outermost))]
     else:
-        maps = _unfolded(found, groups, shown, profiles=compared(call, address))
+        maps = _unfolded(cloud, groups, shown, profiles=compared(call, address))
     return show(
         "map.html",
         status=int(status_of(fault)) if fault else 200,
         fault=fault.message if fault else "",
         address=address,
         typed=call.request.args.get("query", ""),
-        found=found,
+        found=cloud,
         figures=plain.figures(hosts),
         maps=maps,
         rows=[*rows_of(maps[0].blocks)][:MAX_ROWS],
@@ -137,39 +125,39 @@ def _page(call: Call, address: MapAddress, found: CloudMap, fault: PlacementErro
         profiles=call.server.settings.planner.profiles,
         best=BEST,
         sees_projects=call.is_allowed(CONSUMERS),
-        past=look_back(found.since),
+        past=look_back(cloud.since),
     )
 
 
-def _opened(groups: Groups, hosts: Sequence[MappedHost], key: str) -> tuple[Sequence[MappedHost], str]:
+def _opened(groups: Groups, hosts: Sequence[NamedHost], key: str) -> tuple[Sequence[NamedHost], str]:
     """Return the hosts of the named outermost group and a label for it; all hosts if there is no such group."""
     kind = next(iter(groups.kinds), "")
     by_name = groups.split(kind, hosts) if key and kind else {}
-    name = "" if key == REST else key
+    name = "" if key == UNGROUPED else key
     if name not in by_name:
         return hosts, ""
     return by_name[name], f"{kind} {name}" if name else f"no {kind}"
 
 
 def _unfolded(
-    found: CloudMap, groups: Groups, hosts: Sequence[MappedHost], *, profiles: Sequence[str]
+    cloud: CloudMap, groups: Groups, hosts: Sequence[NamedHost], *, profiles: Sequence[str]
 ) -> list[DrawnMap]:
     """Return the map of some hosts, or one per compared profile."""
     kinds = list(groups.kinds)
-    if not found.orders:
-        return [DrawnMap("", Blocks(found, groups).unfolded(hosts, kinds))]
-    places = [{root: place for place, root in enumerate(order, start=1)} for order in found.orders]
+    if not cloud.orders:
+        return [DrawnMap("", Blocks(cloud, groups).unfolded(hosts, kinds))]
+    places = [{root: place for place, root in enumerate(order, start=1)} for order in cloud.orders]
     moved = _moved(*places) if len(places) == 2 else frozenset[int]()
     return [
-        DrawnMap(name, Blocks(found, groups, places=own, moved=marked).unfolded(hosts, kinds), len(marked))
+        DrawnMap(name, Blocks(cloud, groups, places=own, moved=marked).unfolded(hosts, kinds), len(marked))
         for name, own in zip(profiles, places, strict=True)
         for marked in [moved & own.keys()]
     ]
 
 
-def _moved(one: Mapping[int, int], other: Mapping[int, int]) -> frozenset[int]:
+def _moved(mine: Mapping[int, int], theirs: Mapping[int, int]) -> frozenset[int]:
     """Return the roots whose place differs between two orders, or that only one of them has."""
-    return frozenset(root for root in one.keys() | other.keys() if one.get(root) != other.get(root))
+    return frozenset(root for root in mine.keys() | theirs.keys() if mine.get(root) != theirs.get(root))
 
 
 def _card(call: Call, address: MapAddress) -> HostCard:

@@ -43,13 +43,7 @@ class GivingConsumer(NamedTuple):
 class ReclaimAnswer:
     """The form's content and the result; ``feasible`` is None if nothing was asked or ``fault`` says what is wrong.
 
-    Args:
-        claim: what is claimed, as in the form.
-        feasible: whether the claim fits afterwards.
-        complete: whether all choices were considered.
-        given: the consumers that give back, as few as possible; none if the claim fits already.
-        count: how many they are.
-        fault: what is wrong with the claim.
+    It is ``complete`` if all choices were considered; as few consumers as possible give, ``count`` in all.
     """
 
     claim: str
@@ -73,13 +67,13 @@ def reclaimed(call: Call, project: str, lacking: Mapping[str, float]) -> Reclaim
     settings = call.server.settings.planner.fair_share
     try:
         wish = Wish(project, parse_resources(claim))
-        wanted = claim_of(call.database, settings, wish, wishes=(), options=ReclaimOptions({}))
+        claimed = claim_of(call.database, settings, wish, wishes=(), options=ReclaimOptions({}))
     except Invalid as error:
         return ReclaimAnswer(claim, fault=error.message)
-    found = reclaim(call.database, wanted)
-    held = found.giving.given_back
-    given = [GivingConsumer(one.name, found.members[one.leaf], one.amounts) for one in held[:MAX_SHOWN]]
-    return ReclaimAnswer(claim, found.giving.feasible, found.giving.complete, given, len(held))
+    answer = reclaim(call.database, claimed)
+    held = answer.giving.given_back
+    givers = [GivingConsumer(giver.name, answer.members[giver.leaf], giver.amounts) for giver in held[:MAX_SHOWN]]
+    return ReclaimAnswer(claim, answer.giving.feasible, answer.giving.complete, givers, len(held))
 
 
 CONSUMER_RULES = ("placement:allocations:list",)
@@ -105,11 +99,11 @@ def consumers(call: Call) -> Response:
     names, is_file = call.server.settings.planner.names, wants_csv(call.request)
     projects = tuple(names.projects_with(sought["project"], most=MAX_PROJECTS)) if sought["project"] else ()
     search = ConsumerSearch(**sought, projects=projects)
-    most = MAX_CSV_ROWS if is_file else paging.size
-    found = found_consumers(call.database, search, first=paging.first, most=most)
+    size = MAX_CSV_ROWS if is_file else paging.size
+    page = found_consumers(call.database, search, first=paging.first, most=size)
     if is_file:
-        return csv_file("consumers", [_csv_row(row, found.held.get(row.uuid, {}), names) for row in found.part.rows])
-    return show("consumers.html", found=found, sought=sought, types=[*found.types, UNTYPED], paging=paging)
+        return csv_file("consumers", [_csv_row(row, page.held.get(row.uuid, {}), names) for row in page.part.rows])
+    return show("consumers.html", found=page, sought=sought, types=[*page.types, UNTYPED], paging=paging)
 
 
 def _csv_row(consumer: ListedConsumer, held: Mapping[str, int], names: OwnerNames) -> dict[str, object]:
@@ -130,12 +124,12 @@ def _csv_row(consumer: ListedConsumer, held: Mapping[str, int], names: OwnerName
 def consumer(call: Call, uuid: str) -> Response:
     """Show what one consumer holds, and what it took and gave back; the latter also of one that is gone."""
     paging = paging_of(call.request)
-    found = consumer_with_holdings(call.database, uuid, first=paging.first, most=paging.size)
-    uuid = found.consumer.uuid if found else uuid.lower()
+    holdings = consumer_with_holdings(call.database, uuid, first=paging.first, most=paging.size)
+    uuid = holdings.consumer.uuid if holdings else uuid.lower()
     changes = shown_changes(call, consumer=uuid)
-    if not (found or changes):
+    if not (holdings or changes):
         raise NotFound(f"No consumer with uuid {uuid} has allocations.")
-    return show("consumer.html", uuid=uuid, found=found, changes=changes, paging=paging)
+    return show("consumer.html", uuid=uuid, found=holdings, changes=changes, paging=paging)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,14 +149,10 @@ class ShareOfClass:
 
 @dataclass(frozen=True, slots=True)
 class ShareStanding:
-    """How a project's usage compares with its share.
+    """How a project's usage compares with its share: its leaf in the tree of queues, and its queue.
 
-    node: its leaf in the tree of queues.
-    queue: the queue that it is in.
-    classes: what it holds of the classes that count.
-    gives: class -> how much it would give back to queues that lack their share.
-    givers: who would give back to it, and what; None if the caller may not see that.
-    reclaim: which consumers would, for a claim; None if the caller may not see that.
+    ``gives`` is what it would give back to queues that lack theirs, ``givers`` who would give back to it; None, as
+    ``reclaim``, if the caller may not see that.
     """
 
     node: NodeShare
@@ -181,12 +171,12 @@ def project(call: Call) -> Response:
     call.authorize(PROJECT_RULE, project_id=name)
     paging = paging_of(call.request)
     with_hosts = call.is_allowed(HOSTS_RULE)
-    found = project_standing(call.database, name, with_hosts=with_hosts, first=paging.first, most=paging.size)
+    standing = project_standing(call.database, name, with_hosts=with_hosts, first=paging.first, most=paging.size)
     return show(
         "project.html",
         name=name,
         called=call.server.settings.planner.names.projects.get(name, ""),
-        found=found,
+        found=standing,
         standing=_standing(call, name),
         with_hosts=with_hosts,
         paging=paging,
@@ -211,11 +201,11 @@ def _standing(call: Call, project: str) -> ShareStanding | None:
     ]
     lacking = shares.under(node)
     givers = [
-        (shares.members[other.path], gives)
-        for other in shares.nodes
-        if other.is_leaf
-        and other.path != path
-        and (gives := {name: amount for name, amount in shares.gives(other).items() if name in lacking})
+        (shares.members[giver.path], gives)
+        for giver in shares.nodes
+        if giver.is_leaf
+        and giver.path != path
+        and (gives := {name: amount for name, amount in shares.gives(giver).items() if name in lacking})
     ]
     givers.sort(key=lambda giver: -max(giver[1].values()))
     return ShareStanding(

@@ -48,14 +48,11 @@ class MapAddress:
 
     Args:
         query: a flavor's name, or pasted text such as a query string or a log line.
-        class_name: the class whose usage is shown.
-        project: the project whose hosts are highlighted.
         group: the name of the opened group.
         host: the beginning of the selected host's uuid.
         at: a time in the past.
         only: if set, hosts that have nothing of the class are left out.
         profiles: two profiles whose orders are compared.
-        page: which page of hosts, counted from 1.
     """
 
     query: str = ""
@@ -88,12 +85,12 @@ def address_of(request: Request) -> MapAddress:
         Invalid: the page is not a number.
     """
     arguments = request.args
-    said = {name: arguments.get(parameter, "").strip() for parameter, name in PARAMETERS.items()}
+    values = {name: arguments.get(parameter, "").strip() for parameter, name in PARAMETERS.items()}
     page = arguments.get("page", "1")
     if not (page.isascii() and page.isdecimal() and int(page[:9]) >= 1):
         raise Invalid("page must be a number from 1 up.")
     profiles = tuple(dict.fromkeys(filter(None, arguments.getlist("profile"))))
-    return MapAddress(**said, profiles=profiles[:2], page=int(page[:9]))
+    return MapAddress(**values, profiles=profiles[:2], page=int(page[:9]))
 
 
 def question_of(call: Call, address: MapAddress) -> MapQuestion:
@@ -111,7 +108,7 @@ def question_of(call: Call, address: MapAddress) -> MapQuestion:
         request=request,
         project=_project(call, address.project),
         knows_projects=call.is_allowed(CONSUMERS),
-        moment=moment_in(call, address.at),
+        time=_past(call, address.at),
         knows_past=keeps_journal(call) and call.is_allowed(JOURNAL, project_id=None),
         profiles=[_ranked(call, name) for name in compared(call, address)] if request else [],
         options=replace(search_options(call), shuffled=False),
@@ -136,8 +133,8 @@ def compared(call: Call, address: MapAddress) -> tuple[str, ...]:
     return tuple(names)[:2]
 
 
-def moment_in(call: Call, text: str) -> datetime | None:
-    """Return the moment that a map looks back to."""
+def _past(call: Call, text: str) -> datetime | None:
+    """Return the time that a map looks back to."""
     if not text:
         return None
     if not keeps_journal(call):
@@ -148,12 +145,9 @@ def moment_in(call: Call, text: str) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class LookBack:
-    """Times to look back to.
+    """Times to look back to: the newest, the multiples of STEP that the slider goes back, and links by hours.
 
-    Args:
-        latest: the newest of them, in the notation of addresses.
-        steps: how many multiples of STEP the slider goes back from there.
-        links: hours -> the time that many hours ago; empty for 0 hours, the present, which addresses omit.
+    They are in the notation of addresses; that of the present is empty.
     """
 
     latest: str
@@ -169,8 +163,8 @@ def look_back(since: datetime | None) -> LookBack | None:
         return None
     reach = min(timedelta(hours=HOURS[-1]), latest - since)
     links = {hours: latest - timedelta(hours=hours) for hours in HOURS if timedelta(hours=hours) <= reach}
-    told = {hours: f"{time:{TIME}}" if hours else "" for hours, time in links.items()}
-    return LookBack(f"{latest:{TIME}}", reach // STEP, told)
+    texts = {hours: f"{time:{TIME}}" if hours else "" for hours, time in links.items()}
+    return LookBack(f"{latest:{TIME}}", reach // STEP, texts)
 
 
 def _project(call: Call, project: str) -> str:

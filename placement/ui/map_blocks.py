@@ -11,7 +11,7 @@ from placement.allocators.bundle_packing import Copies
 from placement.domain.planner_request import names_of_hosts
 from placement.domain.quantities import amount_in_words
 from placement.services.console.cloud_map import CloudMap
-from placement.store.console.stocks import MappedHost
+from placement.store.console.providers import NamedHost
 from placement.ui.names import visible
 from placement.ui.numbers import percent
 
@@ -19,7 +19,7 @@ MAX_CELLS = 2000
 """How many hosts have cells on one page; with more hosts, the blocks of the outermost kind are folded."""
 
 SHADES = 10
-REST = "-"
+UNGROUPED = "-"
 """The key in addresses for hosts that are in no group of the outermost kind."""
 
 Kinds = Mapping[str, Mapping[str, Sequence[str]]]
@@ -27,14 +27,7 @@ Kinds = Mapping[str, Mapping[str, Sequence[str]]]
 
 
 class HostCell(NamedTuple):
-    """A host on the map.
-
-    Args:
-        key: the shortest unique beginning of its uuid.
-        marks: its appearance, as classes of the stylesheet.
-        number: the number written in it.
-        words: its name, and what is known about it.
-    """
+    """A host on the map: the shortest unique beginning of its uuid, classes of the stylesheet, a number, and words."""
 
     key: str
     marks: str
@@ -61,11 +54,7 @@ class Figures:
 class Block:
     """Hosts in a group of some kind, or in none of that kind (``name`` is empty then).
 
-    Args:
-        kind, name: of the group.
-        figures: sums over its hosts.
-        cells: its hosts; empty if it is folded or ``blocks`` contain them.
-        blocks: the groups inside it.
+    It has no cells if it is folded, or if they are in the ``blocks`` of groups inside it.
     """
 
     kind: str
@@ -77,7 +66,7 @@ class Block:
     @property
     def key(self) -> str:
         """The block's key in addresses."""
-        return self.name or REST
+        return self.name or UNGROUPED
 
     @property
     def across(self) -> int:
@@ -87,12 +76,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Which hosts are in which groups.
-
-    Args:
-        kinds: kind -> name -> the aggregates of that name.
-        of: for each kind, the name of each host's group; of several, the first in the planner file.
-    """
+    """Which hosts are in which groups: by kind, the host's group; of several, the first in the planner file."""
 
     kinds: Kinds
     of: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
@@ -102,20 +86,20 @@ class Groups:
         """Return the groups, given the roots of the trees in each aggregate."""
         return cls(kinds, {kind: names_of_hosts(names, members) for kind, names in kinds.items()})
 
-    def split(self, kind: str, hosts: Sequence[MappedHost]) -> dict[str, list[MappedHost]]:
+    def split(self, kind: str, hosts: Sequence[NamedHost]) -> dict[str, list[NamedHost]]:
         """Return hosts by their group of a kind, in the planner file's order; hosts in none come last, as ``""``."""
-        of = self.of[kind]
-        found: dict[str, list[MappedHost]] = {name: [] for name in (*self.kinds[kind], "")}
+        group_of = self.of[kind]
+        by_name: dict[str, list[NamedHost]] = {name: [] for name in (*self.kinds[kind], "")}
         for host in hosts:
-            found[of.get(host.id, "")].append(host)
-        return {name: some for name, some in found.items() if some}
+            by_name[group_of.get(host.id, "")].append(host)
+        return {name: members for name, members in by_name.items() if members}
 
 
 class Blocks:
     """Builds the blocks of a map.
 
     Args:
-        found: the data read.
+        cloud: what was read.
         groups: which hosts are in which groups.
         places: root -> its place in a profile's order, if places are shown instead of how many copies fit.
         moved: the roots that the other profile's order places differently.
@@ -123,84 +107,84 @@ class Blocks:
 
     def __init__(
         self,
-        found: CloudMap,
+        cloud: CloudMap,
         groups: Groups,
         *,
         places: Mapping[int, int] | None = None,
         moved: AbstractSet[int] = frozenset(),
     ) -> None:
-        self._found = found
+        self._cloud = cloud
         self._groups = groups
         self._places = places
         self._moved = moved
-        self._key_length = _key_length([host.uuid for host in found.hosts])
-        self.domain = _domain([host.name for host in found.hosts])
+        self._key_length = _key_length([host.uuid for host in cloud.hosts])
+        self.domain = _domain([host.name for host in cloud.hosts])
 
-    def unfolded(self, hosts: Sequence[MappedHost], kinds: Sequence[str]) -> list[Block]:
+    def unfolded(self, hosts: Sequence[NamedHost], kinds: Sequence[str]) -> list[Block]:
         """Return hosts in blocks of the outermost kind that any of them is in, with blocks of inner kinds inside."""
         for number, kind in enumerate(kinds):
             by_name = self._groups.split(kind, hosts)
             if [*by_name] != [""]:
                 inner = kinds[number + 1 :]
-                return [self._block(kind, name, some, inner) for name, some in by_name.items()]
+                return [self._block(kind, name, members, inner) for name, members in by_name.items()]
         return [Block("", "", self.figures(hosts), cells=self._cells(hosts))]
 
-    def folded(self, hosts: Sequence[MappedHost], kind: str) -> list[Block]:
+    def folded(self, hosts: Sequence[NamedHost], kind: str) -> list[Block]:
         """Return only the figures of each group of a kind."""
-        return [Block(kind, name, self.figures(some)) for name, some in self._groups.split(kind, hosts).items()]
+        return [Block(kind, name, self.figures(members)) for name, members in self._groups.split(kind, hosts).items()]
 
-    def _block(self, kind: str, name: str, hosts: Sequence[MappedHost], inner: Sequence[str]) -> Block:
+    def _block(self, kind: str, name: str, hosts: Sequence[NamedHost], inner: Sequence[str]) -> Block:
         blocks = self.unfolded(hosts, inner)
         if len(blocks) == 1 and not blocks[0].kind:
             return Block(kind, name, blocks[0].figures, cells=blocks[0].cells)
         return Block(kind, name, self.figures(hosts), blocks=blocks)
 
-    def figures(self, hosts: Sequence[MappedHost]) -> Figures:
+    def figures(self, hosts: Sequence[NamedHost]) -> Figures:
         """Return sums over some hosts."""
-        found, ids = self._found, {host.id for host in hosts}
-        stocks = [found.stocks[id_] for id_ in ids & found.stocks.keys()]
+        cloud, ids = self._cloud, {host.id for host in hosts}
+        stocks = [cloud.stocks[id_] for id_ in ids & cloud.stocks.keys()]
         figures = Figures(
             hosts=len(ids),
-            disabled=len(ids & found.disabled),
+            disabled=len(ids & cloud.disabled),
             used=sum([used for _capacity, used in stocks]),
             capacity=sum([capacity for capacity, _used in stocks]),
             shades=sorted(Counter([_shade(*stock) for stock in stocks]).items()),
         )
-        room = found.room
+        room = cloud.room
         if room is None:
             return figures
         return replace(
             figures,
-            copies=room.copies if len(ids) == len(found.hosts) else room.among(ids),
+            copies=room.copies if len(ids) == len(cloud.hosts) else room.among(ids),
             with_room=len(ids & room.fits.keys()),
             free=sum([room.free[id_] for id_ in ids & room.free.keys()]),
             stranded=sum([room.stranded[id_] for id_ in ids & room.stranded.keys()]),
         )
 
-    def _cells(self, hosts: Sequence[MappedHost]) -> list[HostCell]:
+    def _cells(self, hosts: Sequence[NamedHost]) -> list[HostCell]:
         return [self._cell(host) for host in hosts]
 
-    def _cell(self, host: MappedHost) -> HostCell:
-        found, id_ = self._found, host.id
-        stock = found.stocks.get(id_)
+    def _cell(self, host: NamedHost) -> HostCell:
+        cloud, id_ = self._cloud, host.id
+        stock = cloud.stocks.get(id_)
         marks = [f"f{_shade(*stock)}" if stock else "no"]
         words = [visible(host.name.removesuffix(self.domain)), percent(stock[1], stock[0]) if stock else "none"]
         number = ""
-        if found.room is not None:
-            fits = found.room.fits.get(id_)
+        if cloud.room is not None:
+            fits = cloud.room.fits.get(id_)
             number = _short(fits) if fits else ""
-            words.append(f"{_told(fits)} fit" if fits else "no room")
-            if id_ in found.room.stranded:
+            words.append(f"{_copies_in_words(fits)} fit" if fits else "no room")
+            if id_ in cloud.room.stranded:
                 marks.append("s")
-                stranded = amount_in_words(found.room.stranded[id_], found.room.scarce)
-                words.append(f"{stranded} {found.room.scarce} stranded")
+                stranded = amount_in_words(cloud.room.stranded[id_], cloud.room.scarce)
+                words.append(f"{stranded} {cloud.room.scarce} stranded")
         if self._places is not None:
             number = str(self._places[id_]) if id_ in self._places else ""
             words += [f"place {number}"] if number else []
-        marks += [mark for mark, has in (("d", id_ in found.disabled), ("m", id_ in self._moved)) if has]
-        if id_ in found.disabled:
+        marks += [mark for mark, has in (("d", id_ in cloud.disabled), ("m", id_ in self._moved)) if has]
+        if id_ in cloud.disabled:
             words.append("disabled")
-        if found.lit is not None and id_ in found.lit:
+        if cloud.lit is not None and id_ in cloud.lit:
             marks.append("l")
         return HostCell(host.uuid[: self._key_length], " ".join(marks), number, f"{words[0]} {', '.join(words[1:])}")
 
@@ -229,7 +213,7 @@ def _short(copies: Copies) -> str:
     return shown if copies.is_exact else f"{shown}+"
 
 
-def _told(copies: Copies) -> str:
+def _copies_in_words(copies: Copies) -> str:
     return f"{copies.least:,}" if copies.is_exact else f"at least {copies.least:,}"
 
 

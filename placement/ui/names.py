@@ -26,7 +26,7 @@ def visible(text: str) -> str:
     """Return a text with each invisible or direction-changing character replaced by its code point: ``[U+202E]``."""
     if text.isascii() and text.isprintable() and text.strip():
         return text
-    shown = "".join(f"[U+{ord(one):04X}]" if _hides(one) else one for one in text)
+    shown = "".join(f"[U+{ord(letter):04X}]" if _hides(letter) else letter for letter in text)
     return shown if shown.strip() else BLANK
 
 
@@ -43,10 +43,10 @@ def within(name: str, root: str) -> str:
     """
     if not root or name == root:
         return name
-    for known, separators in ((root, " -_/:."), (root.partition(".")[0], " -_/:")):
-        rest = name.removeprefix(known)
-        part = rest.lstrip(separators)
-        if part and part != rest != name:
+    for prefix, separators in ((root, " -_/:."), (root.partition(".")[0], " -_/:")):
+        remainder = name.removeprefix(prefix)
+        part = remainder.lstrip(separators)
+        if part and part != remainder != name:
             return _BETWEEN_PARTS.sub(" / ", part)
     return name
 

@@ -41,10 +41,10 @@ def amount(value: float, class_name: str) -> Markup:
 
 def one_scale(trees: Iterable[Sequence[ClassTotals]]) -> dict[str, float]:
     """Return the largest total of each class among some trees, as the scale of their bars."""
-    found: dict[str, float] = {}
+    largest: dict[str, float] = {}
     for stock in chain.from_iterable(trees):
-        found[stock.class_name] = max(found.get(stock.class_name, 0), stock.capacity + stock.set_aside)
-    return found
+        largest[stock.class_name] = max(largest.get(stock.class_name, 0), stock.capacity + stock.set_aside)
+    return largest
 
 
 def percent(part: float, whole: float) -> str:
@@ -90,22 +90,22 @@ def in_units(text: str, value: str = "") -> Markup:
     if "," not in value:
         text = _LARGEST.sub(rf"\1\2 {class_name}", text)
     parts, end = [], 0
-    for found in _AMOUNT.finditer(text):
-        parts += [_counts(text[end : found.start()]), amount(int(found[1]), found[2]), escape(f" {found[2]}")]
-        end = found.end()
+    for match in _AMOUNT.finditer(text):
+        parts += [_counts(text[end : match.start()]), amount(int(match[1]), match[2]), escape(f" {match[2]}")]
+        end = match.end()
     return Markup("").join([*parts, _counts(text[end:])])
 
 
 def _counts(text: str) -> Markup:
-    return escape(_COUNT.sub(lambda found: with_separators(int(found[1])), text))
+    return escape(_COUNT.sub(lambda match: with_separators(int(match[1])), text))
 
 
 def facts(provider: Mapping[str, Any], value: str = "") -> Iterator[tuple[str, Markup]]:
     """Yield what an explanation states about a provider, as pairs such as ``free`` and an amount."""
     class_name = value.partition(":")[0] if "," not in value else ""
-    for key, told in provider.items():
+    for key, fact in provider.items():
         if key not in IDENTITY:
-            yield key.replace("_", " "), amount(told, class_name) if isinstance(told, int) else escape(told)
+            yield key.replace("_", " "), amount(fact, class_name) if isinstance(fact, int) else escape(fact)
 
 
 def install_explained(app: Flask) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from flask import Response, url_for
@@ -24,19 +25,21 @@ HEADROOM = "placement:planner:headroom"
 SHARES = "placement:planner:fair_share:show_all"
 FEW_COPIES = 3
 MAX_QUEUES = 5
+MAX_CHANGES = 6
+
+DROPS_SHOWN_FOR = timedelta(days=1)
+DROPS = {
+    "difference": "Cached trees differed from the tables",
+    "triggers": "The journal's triggers were missing, so it lacks changes,",
+}
+"""Why everything that was cached was dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlavorRoom:
-    """How many more copies of a flavor fit.
+    """How many more copies of a flavor fit, how many trees have room, and what the others lack, by trees, most first.
 
-    Args:
-        name, query: as in the planner file.
-        copies: the number of copies.
-        with_room: the number of trees that have room.
-        lacking: the classes that the other trees lack, and how many trees lack them; most first.
-        stranded: class -> how much is free on trees without room.
-        message: why there is no room, in words.
+    ``stranded`` is what is free on trees without room; ``message`` says why there is no room.
     """
 
     name: str
@@ -49,18 +52,20 @@ class FlavorRoom:
 
 
 class Notice(NamedTuple):
-    """Something that needs attention, the address where to look at it, and what to do."""
+    """Something that needs attention, the address where to look at it, what to do, and the page of how-to about it."""
 
     text: str
     link: str
     advice: str
+    how_to: str
 
 
 def overview(call: Call) -> Response:
     """Show the whole cloud on one page, what needs attention first."""
     flavors = _flavors(call)
     locks = call.server.settings.planner.exclusive.values()
-    cloud = service.overview(call.database, locks=tuple(locks))
+    changes = shown_changes(call, most=MAX_CHANGES)
+    cloud = service.overview(call.database, locks=tuple(locks), with_changes=changes is None)
     return show(
         "overview.html",
         cloud=cloud,
@@ -70,7 +75,8 @@ def overview(call: Call) -> Response:
         at_least=AT_LEAST,
         flavors=flavors,
         notices=[*_of_cloud(cloud.attention), *_of_flavors(flavors or ()), *_of_queues(call), *_of_database(call)],
-        changes=shown_changes(call),
+        manual=call.server.settings.ui.manual.rstrip("/"),
+        changes=changes,
     )
 
 
@@ -79,15 +85,15 @@ def _of_cloud(attention: service.Attention) -> Iterator[Notice]:
     for name, trees in attention.overcommitted.items():
         text = f"More {name} in use than capacity: {_hosts(trees)}."
         advice = "Move consumers away, or correct what the host reports; until then it takes nobody."
-        yield Notice(text, url_for("ui.providers", sort="fullest", full="yes"), advice)
+        yield Notice(text, url_for("ui.providers", sort="fullest", full="yes"), advice, "drain-a-host")
     if attention.disabled_with_room:
         text = f"Disabled, with free capacity: {_hosts(attention.disabled_with_room)}."
         advice = "Put them back to work with 'placement host enable NAME --yes', or remove them."
-        yield Notice(text, url_for("ui.providers", disabled="yes", sort="emptiest"), advice)
+        yield Notice(text, url_for("ui.providers", disabled="yes", sort="emptiest"), advice, "drain-a-host")
     if attention.unchanged:
         text = f"Unchanged for {service.UNCHANGED_DAYS} days: {_hosts(attention.unchanged)}."
         advice = "Nobody may update them any more: check their agents, and 'placement host remove NAME' dead ones."
-        yield Notice(text, url_for("ui.providers", sort="unchanged"), advice)
+        yield Notice(text, url_for("ui.providers", sort="unchanged"), advice, "remove-a-dead-host")
 
 
 def _hosts(number: int) -> str:
@@ -100,13 +106,14 @@ def _of_flavors(flavors: Sequence[FlavorRoom]) -> Iterator[Notice]:
         if flavor.copies.most < FEW_COPIES:
             text = f"{visible(flavor.name)} fits {flavor.copies.least} more times."
             advice = "The page says what is in the way."
-            yield Notice(text, url_for("ui.request", query=flavor.query), advice)
+            yield Notice(text, url_for("ui.request", query=flavor.query), advice, "explain-no-candidates")
     for name in sorted({name for flavor in flavors for name in flavor.stranded} - service.AMOUNTS):
-        flavor = min([one for one in flavors if name in one.stranded], key=lambda one: one.stranded[name])
+        with_some = [flavor for flavor in flavors if name in flavor.stranded]
+        flavor = min(with_some, key=lambda flavor: flavor.stranded[name])
         if amount := flavor.stranded[name]:
             text = f"{amount:,} {name} are free on hosts without room for {visible(flavor.name)}."
             advice = "Move away who takes up the rest of these hosts: their cells have a red corner."
-            yield Notice(text, url_for("ui.map", query=flavor.name), advice)
+            yield Notice(text, url_for("ui.map", query=flavor.name), advice, "find-stranded-capacity")
 
 
 def _of_queues(call: Call) -> Iterator[Notice]:
@@ -119,19 +126,27 @@ def _of_queues(call: Call) -> Iterator[Notice]:
     for node in [node for node in queues if lacking and shares.gives(node)][:MAX_QUEUES]:
         text = f"{visible(node.path)} holds more than it is entitled to, and other queues less."
         advice = "A project's page names the consumers that would give back."
-        yield Notice(text, url_for("ui.shares", at=node.path), advice)
+        yield Notice(text, url_for("ui.shares", at=node.path), advice, "give-a-tenant-a-share")
 
 
 def _of_database(call: Call) -> Iterator[Notice]:
     """Yield what is wrong with the database, the journal and what is cached by it."""
-    link, upgrade = url_for("ui.providers", sort="changed"), "Run 'placement db upgrade'."
-    if not call.database.keeps_usage:
-        yield Notice("The triggers that keep usage are missing, so each request sums it.", link, upgrade)
-    if call.server.settings.journal.enabled and not call.database.keeps_journal:
-        yield Notice("The journal is not written, so nothing is cached.", link, upgrade)
-    if call.database.write_fault is not None:
-        text = f"Writes fail: {call.database.write_fault}."
-        yield Notice(text, link, "Mend the database: reads still work, claims do not.")
+    link, upgrade, database = url_for("ui.providers", sort="changed"), "Run 'placement db upgrade'.", call.database
+    if not database.keeps_usage:
+        text = "The triggers that keep usage are missing, so each request sums it."
+        yield Notice(text, link, upgrade, "what-needs-attention")
+    if call.server.settings.journal.enabled and not database.keeps_journal:
+        yield Notice("The journal is not written, so nothing is cached.", link, upgrade, "what-needs-attention")
+    if database.write_fault is not None:
+        advice = "Mend the database: reads still work, claims do not."
+        yield Notice(f"Writes fail: {database.write_fault}.", link, advice, "when-the-database-fails")
+    for reason, time in database.dropped_at.items():
+        if datetime.now(UTC) - time < DROPS_SHOWN_FOR:
+            advice = "All that was cached was dropped. Find out who writes past the triggers; run 'placement db check'."
+            yield Notice(f"{DROPS[reason]} at {time:%Y-%m-%d %H:%M} UTC.", link, advice, "what-needs-attention")
+    for name, number in call.server.audit.problems.items():
+        text, advice = f"{name}: {number:,}, as of the last hourly audit.", "'placement audit' names them."
+        yield Notice(text, url_for("ui.consumers"), advice, "find-orphans")
 
 
 def _flavors(call: Call) -> list[FlavorRoom] | None:
@@ -141,16 +156,16 @@ def _flavors(call: Call) -> list[FlavorRoom] | None:
         return None
     try:
         requests, locks = requests_of_flavors(flavors), call.server.settings.locks_for_all
-        found = headrooms(call.database, requests, Listing(models=False), locks=locks)
+        rooms = headrooms(call.database, requests, Listing(models=False), locks=locks)
     except Invalid:
         return []
-    return [_room(name, query, found.of[name]) for name, query in flavors.items()]
+    return [_room(name, query, rooms.of[name]) for name, query in flavors.items()]
 
 
 def _room(name: str, query: str, room: RequestRoom) -> FlavorRoom:
-    found = room.found
-    lacking, message = [*found.lacking.items()], message_of(found)
-    return FlavorRoom(name, query, room.copies, found.with_room, lacking, found.stranded, message)
+    headroom = room.found
+    lacking, message = [*headroom.lacking.items()], message_of(headroom)
+    return FlavorRoom(name, query, room.copies, headroom.with_room, lacking, headroom.stranded, message)
 
 
 PAGES = (

@@ -32,14 +32,9 @@ LAST_PAGE = 100_000
 class Page:
     """A page and its preconditions.
 
-    Args:
-        path: its path below /ui, in werkzeug's notation.
-        view: called with the Call and the variable parts of the path.
-        rules: the policy rules of the API requests that return the same data; the caller must pass them all.
-        any_of: if set, the caller must also pass at least one of these; the view decides which of them matters.
-        endpoint: its name for ``url_for("ui.NAME")``.
-        title: its title in the navigation; None keeps it out.
-        below: the endpoint of the navigation entry that it belongs to, if it has none itself.
+    The caller must pass all ``rules``, those of the API requests that return the same data, and one of ``any_of``; the
+    view decides which of these matters. Without a title it is not in the navigation, but may be ``below`` an entry
+    there.
     """
 
     path: str
@@ -99,8 +94,8 @@ class Paging:
         return self._url("sort", order)
 
     def _url(self, key: str, value: object) -> str:
-        others = [(name, told) for name, told in self.query if name not in ("page", key) and told]
-        return f"{self.path}?{urlencode([*others, (key, value)])}"
+        parameters = [(name, text) for name, text in self.query if name not in ("page", key) and text]
+        return f"{self.path}?{urlencode([*parameters, (key, value)])}"
 
 
 def paging_of(request: Request, *, size: int = PAGE_SIZE) -> Paging:

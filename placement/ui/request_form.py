@@ -67,8 +67,8 @@ def form_fields(query: Query) -> FormFields:
     suffixes = dict.fromkeys(match[2] for key in query if (match := _of_group(key)))
     groups = [_group(query, suffix) for suffix in suffixes if suffix]
     empty = [GroupFields()] * EMPTY_GROUPS
-    others = {name: " ".join(query.every(name)) for name in OF_REQUESTS}
-    return FormFields(_group(query, ""), [*groups, *empty], **others)
+    of_request = {name: " ".join(query.every(name)) for name in OF_REQUESTS}
+    return FormFields(_group(query, ""), [*groups, *empty], **of_request)
 
 
 def _of_group(key: str) -> "re.Match[str] | None":
@@ -85,8 +85,8 @@ def _pairs(name: str, value: str, suffix: str = "") -> Iterator[tuple[str, str]]
     if name == "resources":
         # Other tools write VCPU=2 MEMORY_MB=512.
         tight = ",".join(tight.replace("=", ":").split())
-    for one in tight.split() if name in REPEATED else [tight] if tight else []:
-        yield f"{name}{suffix}", one
+    for part in tight.split() if name in REPEATED else [tight] if tight else []:
+        yield f"{name}{suffix}", part
 
 
 def _at(values: Sequence[str], position: int) -> str:

@@ -17,18 +17,18 @@ def search(call: Call) -> Response:
     if not any(call.is_allowed(rule) for rule in ANY_OF):
         call.authorize(ANY_OF[0])
     text = call.request.args.get("q", "").strip()
-    return Response(status=303, headers={"location": _found(call, text)}) if text else show("search.html")
+    return Response(status=303, headers={"location": _best_match(call, text)}) if text else show("search.html")
 
 
-def _found(call: Call, text: str) -> str:
+def _best_match(call: Call, text: str) -> str:
     """Return the address of the best match that the caller may see."""
-    known = known_as(call.database, text)
+    bearers = known_as(call.database, text)
     named = call.server.settings.planner.names.project_id(text)
-    project = known.project or (named if named != text else None)
-    if known.provider and allows(call, PROVIDER_RULES):
-        return url_for("ui.provider", uuid=known.provider)
-    if known.consumer and allows(call, CONSUMER_RULES):
-        return url_for("ui.consumer", uuid=known.consumer)
+    project = bearers.project or (named if named != text else None)
+    if bearers.provider and allows(call, PROVIDER_RULES):
+        return url_for("ui.provider", uuid=bearers.provider)
+    if bearers.consumer and allows(call, CONSUMER_RULES):
+        return url_for("ui.consumer", uuid=bearers.consumer)
     if project and call.is_allowed(PROJECT_RULE, project_id=project):
         return url_for("ui.project", id=project)
     return url_for("ui.providers" if allows(call, LIST_RULES) else "ui.consumers", q=text)

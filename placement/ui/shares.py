@@ -28,18 +28,11 @@ MAX_OF_A_BRANCH = 20
 
 @dataclass(frozen=True, slots=True)
 class ShareRow:
-    """A node of the tree.
+    """A node of the tree below the opened branch.
 
-    Args:
-        node: its share.
-        name: its name among its siblings.
-        depth: its depth below the opened branch.
-        held_most: the class of which it holds the largest fraction.
-        entitled: how much of that class it is entitled to; 0 if it holds nothing.
-        fair: the same as a fraction of the cloud; None for the root, or if it holds nothing.
-        over: class -> how much it holds beyond its entitlement; negative if less.
-        gives: class -> how many whole units it would give back.
-        parts, shown: the number of its children, and how many of them the table shows.
+    ``held_most`` is the class of which it holds the largest fraction, ``entitled`` how much of it is its own, ``fair``
+    the same as a fraction of the cloud (None for the root); ``over`` and ``gives`` are by class; it has ``parts``
+    children.
     """
 
     node: NodeShare
@@ -93,15 +86,15 @@ class Branches:
         while level and room > 0:
             following: list[NodeShare] = []
             for node in level:
-                some = self.parts[node.path][: min(MAX_OF_A_BRANCH, room)]
-                shown[node.path] = some
-                room -= len(some)
-                following += some
+                children = self.parts[node.path][: min(MAX_OF_A_BRANCH, room)]
+                shown[node.path] = children
+                room -= len(children)
+                following += children
             level = following
         return list(self._below(opened, shown, 0))
 
     def _below(self, path: str, shown: Mapping[str, Sequence[NodeShare]], depth: int) -> Iterator[ShareRow]:
-        node, some = self.nodes[path], shown.get(path, ())
+        node, children = self.nodes[path], shown.get(path, ())
         held_most = class_held_most(node.usage, self.shares.totals)
         entitled = self.shares.entitled[path].get(held_most, 0)
         yield ShareRow(
@@ -114,9 +107,9 @@ class Branches:
             over=self.shares.over(node) | {name: -amount for name, amount in self.shares.under(node).items()},
             gives=self.shares.gives(node) if "/" in path else {},
             parts=len(self.parts[path]),
-            shown=len(some),
+            shown=len(children),
         )
-        for part in some:
+        for part in children:
             yield from self._below(part.path, shown, depth + 1)
 
 

@@ -73,13 +73,13 @@ def install_static_files(app: Flask, console: Blueprint) -> None:
     files = static_files()
 
     def serve(name: str) -> Response:
-        digest, _, rest = name.partition("/")
-        wanted = name if name in files else rest
-        if wanted not in files:
+        digest, _, path = name.partition("/")
+        file_name = name if name in files else path
+        if file_name not in files:
             raise NotFound(f"The console has no file {name}.")
-        found = files[wanted]
+        file = files[file_name]
         # During a rolling upgrade, a page from another server may name another version of a file.
-        return found.answer(request, cache_control=FOREVER if digest == found.digest else "no-cache")
+        return file.answer(request, cache_control=FOREVER if digest == file.digest else "no-cache")
 
     console.add_url_rule("/static/<path:name>", "static", serve)
     app.jinja_env.globals["static"] = lambda name: url_for("ui.static", name=f"{files[name].digest}/{name}")

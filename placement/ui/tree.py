@@ -56,26 +56,26 @@ def providers(call: Call) -> Response:
     arguments = call.request.args
     sought = {name: arguments.get(name, "").strip() for name in FIELDS}
     paging = paging_of(call.request, size=SIZE)
-    found: FoundProviders | None = None
+    page: FoundProviders | None = None
     fault = ""
     try:
-        most = MAX_CSV_ROWS if wants_csv(call.request) else paging.size
-        found = found_providers(call.database, _search(call, sought), first=paging.first, most=most)
+        size = MAX_CSV_ROWS if wants_csv(call.request) else paging.size
+        page = found_providers(call.database, _search(call, sought), first=paging.first, most=size)
         if wants_csv(call.request):
-            return csv_file("providers", [_csv_row(row, found.stocks.get(row.id, ())) for row in found.part.rows])
+            return csv_file("providers", [_csv_row(row, page.stocks.get(row.id, ())) for row in page.part.rows])
     except Invalid as error:
         fault = error.message
     return show(
         "providers.html",
         status=400 if fault else 200,
-        found=found,
+        found=page,
         fault=fault,
         sought=sought,
         trees=_lists_trees(sought),
         paging=paging,
         groups=_groups(call),
         is_narrowed=any(sought[name] for name in FIELDS if name not in ("q", "sort")),
-        scale=one_scale(found.stocks.values()) if found and sought["kind"] else {},
+        scale=one_scale(page.stocks.values()) if page and sought["kind"] else {},
     )
 
 
@@ -145,28 +145,28 @@ def provider(call: Call, uuid: str) -> Response:
     """Show one provider in its tree."""
     paging = paging_of(call.request)
     levels = call.server.settings.planner.levels
-    found = provider_in_tree(call.database, uuid, levels=levels, first=paging.first, most=paging.size)
-    shown = found.nodes.values() if found.is_root else [found.focus]
+    tree = provider_in_tree(call.database, uuid, levels=levels, first=paging.first, most=paging.size)
+    shown = tree.nodes.values() if tree.is_root else [tree.focus]
     changes = shown_changes(call, providers=[node.uuid for node in shown])
-    past = shown_past(call, found.focus.uuid)
+    past = shown_past(call, tree.focus.uuid)
     kinds = call.server.settings.planner.aggregates
     return show(
         "provider.html",
-        found=found,
+        found=tree,
         paging=paging,
         changes=changes,
         past=past,
-        traits=grouped(found.focus.traits),
+        traits=grouped(tree.focus.traits),
         called={uuid: f"{kind} {name}" for kind in kinds for name, uuids in kinds[kind].items() for uuid in uuids},
     )
 
 
 def maintenance(call: Call, uuid: str) -> Response:
     """Show which consumers must leave a provider's tree before maintenance of its host, and where they could go."""
-    found = evacuation(call.database, uuid, options_for(call, {}))
-    moves = [line for consumer in found.consumers for line in commands_for_consumer(consumer)]
-    host = commands_for_host(found.uuid, found.name)
-    return show("maintenance.html", found=found, host_commands=host, consumer_commands=moves)
+    plan = evacuation(call.database, uuid, options_for(call, {}))
+    moves = [line for consumer in plan.consumers for line in commands_for_consumer(consumer)]
+    host = commands_for_host(plan.uuid, plan.name)
+    return show("maintenance.html", found=plan, host_commands=host, consumer_commands=moves)
 
 
 PAGES = (

@@ -24,9 +24,8 @@ from placement.candidates.scores import Score
 from placement.candidates.search import Candidate
 from placement.domain.pasting import pasted
 from placement.errors import Forbidden, Invalid, PlacementError
-from placement.services.console.overview import names_in_use
+from placement.services.console.overview import NamesInUse, names_in_use
 from placement.services.trial import CandidateInDetail, Showing, Trial, trial
-from placement.store.console.overview import NamesInUse
 from placement.ui.candidate_drawing import Drawings, DrawnNode, LeftAmount, givers
 from placement.ui.page import Page, Paging, paging_of, show
 from placement.ui.request_form import form_fields, query_string
@@ -67,14 +66,8 @@ class ScorePart:
 class DrawnCandidate:
     """A candidate as shown.
 
-    Args:
-        number: its position in the list, from 1.
-        trees: drawings of the trees that it takes from.
-        left: how much its own tree would have left of each class.
-        givers: the providers that it takes from, in the order of the drawing.
-        score, parts: its score, and the parts of it.
-        touched: the number of places of each level that it takes from.
-        elsewhere: its position in the compared profile's order; None if that is beyond the list.
+    ``number`` is its position, from 1; ``left`` what its own tree would have left by class; ``touched`` the number of
+    places of each level; ``elsewhere`` its position in the compared profile's order, None beyond the list.
     """
 
     number: int
@@ -89,16 +82,9 @@ class DrawnCandidate:
 
 @dataclass(frozen=True, slots=True)
 class CandidatePart:
-    """A page of candidates.
+    """A page of candidates, of ``found`` to page through; there are more than that if it ``goes_on``.
 
-    Args:
-        rows: the candidates shown.
-        found: how many there are to page through.
-        goes_on: whether there are more than that.
-        complete: whether the search stayed within its budget.
-        has_more: whether another page follows.
-        profile: the name of the profile that ranked them, if any.
-        compared: the name of the profile that they are compared with, if any.
+    They are ``complete`` if the search stayed within its budget. ``profile`` ranked them, ``compared`` is another one.
     """
 
     rows: Sequence[DrawnCandidate]
@@ -134,14 +120,14 @@ def try_request(call: Call) -> Response:
 def _page(call: Call, text: str, version: str, **outcome: Any) -> Response:
     values = {"fault": None, "found": None, "explanation": None, "paging": None, "curl": None, **outcome}
     planner = call.server.settings.planner
-    known = names_in_use(call.database)
+    names = names_in_use(call.database)
     return show(
         "request.html",
         text=text,
         microversion=version,
         form=form_fields(_readable(text)),
-        known=known,
-        meant=meant(text, known) if values["found"] is None else (),
+        known=names,
+        meant=meant(text, names) if values["found"] is None else (),
         flavors=planner.flavors,
         profiles=[name for name in planner.profiles if name != planner.default_profile],
         compare=call.request.args.get("compare", ""),
@@ -243,7 +229,7 @@ def _tried(
 def _part(call: Call, tried: Trial, paging: Paging, compared: tuple[str, dict[Candidate, int]] | None) -> CandidatePart:
     settings = call.server.settings
     drawings = Drawings(tried)
-    found = len(tried.answer.candidates)
+    number_found = len(tried.answer.candidates)
     room = max(0, MAX_CANDIDATES - paging.first)
     rows = []
     for number, served in enumerate(tried.shown[:room], start=paging.first + 1):
@@ -261,10 +247,10 @@ def _part(call: Call, tried: Trial, paging: Paging, compared: tuple[str, dict[Ca
         rows.append(row)
     return CandidatePart(
         rows,
-        found=min(found, MAX_CANDIDATES),
-        goes_on=found > MAX_CANDIDATES,
+        found=min(number_found, MAX_CANDIDATES),
+        goes_on=number_found > MAX_CANDIDATES,
         complete=tried.answer.complete,
-        has_more=paging.first + DRAWN < min(found, MAX_CANDIDATES),
+        has_more=paging.first + DRAWN < min(number_found, MAX_CANDIDATES),
         profile=settings.planner.profile_in_force.name if settings.ranking.enabled else None,
         compared=compared and compared[0],
     )
@@ -280,13 +266,13 @@ def _parts(served: CandidateInDetail, profile: RankingProfile) -> list[ScorePart
         return []
     score, fit, sra = served.score, profile.strategy.fit, profile.strategy.sra
     fragmentation = profile.fragmentation.weight if profile.fragmentation else 0
-    known = (
+    parts = (
         ("fit", "how well the fullness of the host suits the profile", score.fit, fit.weight if fit else 0),
         ("scarce", "whether scarce resources that are not requested stay free", score.sra, sra.weight if sra else 0),
         ("compactness", "how few NUMA nodes and switches it touches", score.compactness, profile.compactness),
         ("fragmentation", "how useful the devices left free are for expected work", score.fragmentation, fragmentation),
     )
-    return [ScorePart(name, meaning, value, weight) for name, meaning, value, weight in known if value is not None]
+    return [ScorePart(name, meaning, value, weight) for name, meaning, value, weight in parts if value is not None]
 
 
 def _explanation(tried: Trial) -> ExplainJson | None:
@@ -324,20 +310,20 @@ class Meant(NamedTuple):
     query: str
 
 
-def meant(query: str, known: NamesInUse) -> list[Meant]:
+def meant(query: str, names: NamesInUse) -> list[Meant]:
     """Return suggestions for the names in a query string that the cloud does not have."""
     of_classes, of_traits = _OF_CLASSES.findall(query), _OF_TRAITS.findall(query)
     return [
-        *_like(query, [value for _, value in of_classes], known.classes),
-        *_like(query, [value for _, value in of_traits], known.traits),
+        *_like(query, [value for _, value in of_classes], names.classes),
+        *_like(query, [value for _, value in of_traits], names.traits),
     ][:MAX_SUGGESTIONS]
 
 
-def _like(query: str, values: Sequence[str], known: Sequence[str]) -> list[Meant]:
+def _like(query: str, values: Sequence[str], names: Sequence[str]) -> list[Meant]:
     written = dict.fromkeys([name for value in values for name in _NAME.findall(value)])
     return [
         Meant(name, like, re.sub(rf"\b{re.escape(name)}\b", like, query))
         for name in written
-        if name not in known
-        for like in get_close_matches(name, known, n=1)
+        if name not in names
+        for like in get_close_matches(name, names, n=1)
     ]

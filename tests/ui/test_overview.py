@@ -4,7 +4,8 @@ from dataclasses import replace
 from datetime import datetime
 from urllib.parse import parse_qs, urlsplit
 
-from sqlalchemy import update
+from flask import Flask
+from sqlalchemy import delete, update
 
 from placement.app import create_app
 from placement.cli.demo import uuid_of as demo_uuid
@@ -14,7 +15,7 @@ from placement.services.inventories import NewInventories, replace_inventories
 from placement.services.providers import create_provider, provider
 from placement.services.whole_trees import DrainBy, drain
 from placement.settings import Settings
-from placement.store.tables import resource_providers
+from placement.store.tables import allocations, consumers, resource_providers
 from tests.rows_of_a_cloud import uuid_of
 from tests.ui.clouds import load_demo
 from tests.ui.visitor import Document, Visitor
@@ -119,9 +120,11 @@ def test_capacity_is_a_whole_number_for_each_provider(app, visitor: Visitor):
     assert rows["PGPU"] == ["", "0", "0", "\N{EN DASH}", "8", "0", "2"]
 
 
-def test_what_changed_last_comes_first(app, demo: None, visitor: Visitor):
+def test_without_a_journal_the_providers_that_changed_last_are_told(settings: Settings, app, demo: None):
     create_provider(app.extensions["placement"].database, uuid=uuid_of("newest"), name="newest")
-    rows = visitor.page("/ui/").table("Recently changed")
+    without = create_app(replace(settings, journal=replace(settings.journal, enabled=False)))
+    rows = Visitor(without).page("/ui/").table("Recently changed")
+    without.extensions["placement"].database.dispose()
     assert next(iter(rows)) == "newest"
     assert rows["newest"] == ["0", "just now"]
     assert len(rows) == 10
@@ -132,7 +135,8 @@ def test_what_needs_attention_comes_first_with_a_link(settings: Settings, demo: 
     page = visitor.page("/ui/")
     assert "What needs attention" not in page.text
     planner = replace(settings.planner, flavors={"g1.huge": "resources=PGPU:1,VCPU:64"})
-    app = create_app(replace(settings, planner=planner))
+    ui = replace(settings.ui, manual="https://manual.example/docs/")
+    app = create_app(replace(settings, planner=planner, ui=ui))
     database = app.extensions["placement"].database
     numa, root = demo_uuid("compute1-numa0"), demo_uuid("compute3")
     less = NewInventories({"VCPU": Inventory(total=8), "MEMORY_MB": Inventory(total=65536)}, may_be_all_reserved=True)
@@ -145,15 +149,30 @@ def test_what_needs_attention_comes_first_with_a_link(settings: Settings, demo: 
         )
     page = Visitor(app).page("/ui/")
     assert page.text.index("What needs attention") < page.text.index("Capacity")
-    assert page.items("What needs attention") == [
+    assert [link for link in page.items("What needs attention") if link != "How to"] == [
         "More VCPU in use than capacity: 1 host.",
         "Disabled, with free capacity: 1 host.",
         "Unchanged for 30 days: 1 host.",
         "g1.huge fits 0 more times.",
         "2 PGPU are free on hosts without room for g1.huge.",
     ]
-    for link in ("/ui/providers?sort=fullest&full=yes", "/ui/providers?disabled=yes&sort=emptiest"):
+    manual = "https://manual.example/docs/how-to/explain-no-candidates.md"
+    for link in ("/ui/providers?sort=fullest&full=yes", "/ui/providers?disabled=yes&sort=emptiest", manual):
         assert link in page.links()
     assert "placement host enable NAME" in page.text
     assert next(iter(Visitor(app).page("/ui/providers?sort=unchanged").table("Providers"))).startswith("storage1")
     database.dispose()
+
+
+def test_what_runs_in_the_background_and_finds_something_is_told(demo: None, visitor: Visitor, app: Flask):
+    """A consumer that lost its allocations long ago, and caches that were wrong."""
+    server = app.extensions["placement"]
+    volume, old = demo_uuid("volume0"), {"created_at": datetime(2020, 1, 1), "updated_at": None}
+    with server.database.writer.begin() as connection:
+        connection.execute(delete(allocations).where(allocations.c.consumer_id == volume))
+        connection.execute(update(consumers).where(consumers.c.uuid == volume).values(old))
+    server.audit.look()
+    server.database.note_drop("difference")
+    text = visitor.page("/ui/").text
+    assert "Consumers without allocations: 1, as of the last hourly audit." in text
+    assert "Cached trees differed from the tables at 20" in text

@@ -4,11 +4,14 @@ from dataclasses import replace
 
 import pytest
 from flask import Flask
+from sqlalchemy import insert, select
 
 from placement.allocators.fair_share.queues import Queue, tree_of
 from placement.cli.demo import uuid_of
 from placement.settings import DatabaseSettings, Settings
 from placement.settings.planner.values import FairShareSettings
+from placement.store.console.consumers import MAX_SUMMED
+from placement.store.tables import allocations, consumers
 from tests import clouds
 from tests.clouds import provider
 from tests.stored_clouds import stored
@@ -42,6 +45,21 @@ def test_a_project_is_shown_with_its_sums_and_hosts(visitor: Visitor, cloud: clo
     page = visitor.page(f"{PATH}p1")
     assert "9 VCPU 1 GiB MEMORY_MB 2 consumers of type" in page.text
     assert page.cells("Hosts") == [["host", "1", "9 VCPU"], ["other", "1", "1 GiB MEMORY_MB"]]
+
+
+def test_of_many_consumers_only_the_first_are_added_up(visitor: Visitor, app: Flask):
+    host = stored(app, provider("host", VCPU=2 * MAX_SUMMED)).providers["host"]
+    clouds.allocate(calls_of(app), host, {"VCPU": 1}, project="large")
+    uuids = [f"{number:08x}-0000-4000-8000-000000000000" for number in range(1, MAX_SUMMED + 5)]
+    with app.extensions["placement"].database.writer.begin() as connection:
+        owner = connection.execute(select(consumers.c.project_id, consumers.c.user_id)).one()
+        held = connection.execute(select(allocations.c.resource_provider_id, allocations.c.resource_class_id)).one()
+        connection.execute(insert(consumers), [{**owner._mapping, "uuid": uuid} for uuid in uuids])
+        rows = [{**held._mapping, "consumer_id": uuid, "used": 1} for uuid in uuids]
+        connection.execute(insert(allocations), rows)
+    page = visitor.page(f"{PATH}large")
+    assert "It has 10,005 consumers: the sums and hosts on this page are those of 10,000 of them." in page.text
+    assert page.cells("Hosts") == [["host", "10,000", "10,000 VCPU"]]
 
 
 def test_who_is_over_would_give_back_to_who_is_under(visitor: Visitor, cloud: clouds.Cloud):

@@ -7,18 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.cloud.columns import CloudColumns
-from placement.cloud.providers import Floats, Ints
-from placement.services.cloud_cache import cloud_in
+from placement.services.console.hosts import Hosts, KindOfTrees
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
-from placement.store.console import overview as store
-from placement.store.console.overview import ClassStock, CloudCounts
-from placement.store.console.providers import ConsoleProvider, latest_changes
-from placement.store.console.stocks import ClassTotals, disabled_hosts, stocks_of_trees
+from placement.store.console.consumers import bearers, number_of_consumers
+from placement.store.console.providers import ConsoleProvider, latest_changes, unchanged_trees
+from placement.store.console.stocks import ClassTotals, stocks_of_trees, sums_by_class
+from placement.store.marks import traits_matching
 from placement.store.search.names import named_providers
-
-MAX_BITS = 62
-"""The most classes that distinguish kinds; no cloud has more."""
 
 AT_LEAST = (1, 2, 4, 8)
 """The sizes of requests, in devices, to look at."""
@@ -55,93 +50,11 @@ class Scattering(NamedTuple):
     trees: tuple[int, ...]
 
 
-class ClassInTrees(NamedTuple):
-    """What trees have of a class: those that have any, by index, their capacity, and their usage."""
+class ClassStock(NamedTuple):
+    """The cloud's stock of a resource class, and how many providers have it."""
 
-    trees: Ints
-    capacity: Ints
-    used: Ints
-
-
-def class_in_trees(columns: CloudColumns, class_id: int) -> ClassInTrees:
-    """Return what trees have of a class. If a provider has more reserved than there is, its capacity is zero."""
-    stock, sums = columns.stock(class_id), columns.sums(class_id)
-    whole = np.maximum(0, np.trunc(stock.capacity))
-    capacity = np.bincount(columns.providers.trees[stock.at], whole, len(columns.providers.roots)).astype(np.int64)
-    trees = np.flatnonzero(sums.has)
-    return ClassInTrees(trees, capacity[trees], sums.used[trees])
-
-
-def kinds_of_trees(
-    tx: Transaction, columns: CloudColumns, class_ids: Sequence[int], *, kinds: int, limit: int
-) -> tuple[list[TreeKind], int]:
-    """Return the most numerous kinds of trees, with some of the fullest and emptiest of each, and how many there are.
-
-    Unused trees are not listed among the fullest.
-
-    Args:
-        tx: the transaction.
-        columns: the cloud.
-        class_ids: all classes with inventory.
-        kinds: how many kinds.
-        limit: how many trees of each kind.
-    """
-    class_ids = sorted(class_ids)[:MAX_BITS]
-    bits, loads = _bits_and_loads(columns, class_ids)
-    has_load = np.flatnonzero(loads >= 0)
-    found, numbers = np.unique(bits[has_load], return_counts=True)
-    order = np.lexsort((found, -numbers))[:kinds]
-    chosen = [_fullest_and_emptiest(has_load[bits[has_load] == kind], loads, limit) for kind in found[order].tolist()]
-    ids = columns.providers.roots[np.concatenate([*map(np.concatenate, chosen)])].tolist() if chosen else []
-    named, names = named_providers(tx, ids), tx.names.classes.names(tx.connection, class_ids)
-
-    def shown(kind: int, trees: Ints) -> list[LoadedTree]:
-        same = loads[bits == kind]
-        of_trees = zip(columns.providers.roots[trees].tolist(), loads[trees].tolist(), strict=True)
-        return [
-            LoadedTree(id_, named[id_].uuid, named[id_].name, load, int(np.count_nonzero(same == load)))
-            for id_, load in of_trees
-            if id_ in named
-        ]
-
-    return [
-        TreeKind(
-            tuple([names[class_id] for bit, class_id in enumerate(class_ids) if kind >> bit & 1]),
-            number,
-            *[shown(kind, trees) for trees in of_kind],
-        )
-        for kind, number, of_kind in zip(found[order].tolist(), numbers[order].tolist(), chosen, strict=True)
-    ], len(found)
-
-
-def _bits_and_loads(columns: CloudColumns, class_ids: Sequence[int]) -> tuple[Ints, Floats]:
-    """Return which classes each tree has, as bits, and the load of its most loaded one, below 0 without capacity."""
-    bits, loads = np.zeros(len(columns.providers.roots), dtype=np.int64), np.full(len(columns.providers.roots), -1.0)
-    for bit, class_id in enumerate(class_ids):
-        trees, capacity, used = class_in_trees(columns, class_id)
-        bits[trees] |= 1 << bit
-        load = np.where(capacity > 0, used / np.maximum(1, capacity), -1.0)
-        loads[trees] = np.maximum(loads[trees], load)
-    return bits, loads
-
-
-def _fullest_and_emptiest(trees: Ints, loads: Floats, limit: int) -> tuple[Ints, Ints]:
-    """Return some of the fullest of these trees, and some of the emptiest; equal ones by id."""
-    fullest = trees[np.lexsort((trees, -loads[trees]))][:limit]
-    return fullest[loads[fullest] > 0], trees[np.lexsort((trees, loads[trees]))][:limit]
-
-
-def scattering(columns: CloudColumns, classes: Mapping[int, str], *, but: Collection[str]) -> list[Scattering]:
-    """Return how free units are spread over the trees, for all classes (by id) but some."""
-    scattered = []
-    for class_id, name in sorted(classes.items()):
-        if name not in but:
-            trees, capacity, used = class_in_trees(columns, class_id)
-            free = np.maximum(0, capacity - used)
-            at_least = tuple([int(np.count_nonzero(free >= size)) for size in AT_LEAST])
-            if len(trees):
-                scattered.append(Scattering(name, int(free.sum()), int(free.max()), at_least))
-    return scattered
+    stock: ClassTotals
+    providers: int
 
 
 TREES, KINDS, CHANGES = 3, 4, 10
@@ -172,11 +85,9 @@ AMOUNTS = frozenset(
 class Attention:
     """What an operator should look at.
 
-    Args:
-        overcommitted: class -> the number of trees with a provider that has more in use than its capacity. Drained
-            providers, which have none, do not count.
-        disabled_with_room: how many disabled hosts have anything free.
-        unchanged: how many trees nobody has changed for ``UNCHANGED_DAYS``, neither their service nor a consumer.
+    By class, how many trees have a provider with more in use than its capacity (drained ones have none); how many
+    disabled hosts have anything free; how many trees nobody has changed for ``UNCHANGED_DAYS``, neither their service
+    nor a consumer.
     """
 
     overcommitted: Mapping[str, int]
@@ -186,20 +97,11 @@ class Attention:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The contents of the first page.
+    """The contents of the first page; ``tree_stocks`` are those of the trees in ``kinds``, by root."""
 
-    Args:
-        counts: the numbers of trees, providers and consumers.
-        classes: the stock of each class.
-        kinds: the most numerous kinds of trees, with their fullest and emptiest.
-        more_kinds: how many other kinds there are.
-        tree_stocks: the stocks of these trees, by root id.
-        devices: how devices are spread over the trees.
-        changes: the providers that changed last.
-        attention: what should be looked at.
-    """
-
-    counts: CloudCounts
+    trees: int
+    providers: int
+    consumers: int
     classes: list[ClassStock]
     kinds: list[TreeKind]
     more_kinds: int
@@ -210,43 +112,92 @@ class Overview:
 
 
 @reads_anywhere
-def overview(tx: Transaction, *, locks: Collection[str] = ()) -> Overview:
+def overview(tx: Transaction, *, locks: Collection[str] = (), with_changes: bool = True) -> Overview:
     """Return the cloud at a glance.
 
-    Args:
-        tx: the transaction.
-        locks: classes that stand for exclusive use rather than devices.
+    ``locks`` are classes that stand for exclusive use rather than devices. Which providers changed last is worth
+    reading where no journal tells more.
     """
-    classes, columns = store.class_stocks(tx), cloud_in(tx).columns
-    names = {stock.class_id: stock.stock.class_name for stock in classes}
-    kinds, number = kinds_of_trees(tx, columns, [*names], kinds=KINDS, limit=TREES)
+    hosts = Hosts(tx)
+    kinds = [_extremes(tx, hosts, kind) for kind in hosts.kinds[:KINDS]]
     return Overview(
-        counts=store.counts(tx),
-        classes=classes,
+        trees=len(hosts.roots),
+        providers=len(hosts.columns.providers.ids),
+        consumers=number_of_consumers(tx),
+        classes=_classes(tx, hosts),
         kinds=kinds,
-        more_kinds=number - len(kinds),
+        more_kinds=len(hosts.kinds) - len(kinds),
         tree_stocks=stocks_of_trees(tx, {tree.id for kind in kinds for tree in (*kind.fullest, *kind.emptiest)}),
-        devices=scattering(columns, names, but=AMOUNTS | set(locks)),
-        changes=latest_changes(tx, limit=CHANGES),
-        attention=_attention(tx, columns, names),
+        devices=_scattering(hosts, AMOUNTS | set(locks)),
+        changes=latest_changes(tx, limit=CHANGES) if with_changes else [],
+        attention=_attention(tx, hosts),
     )
 
 
-def _attention(tx: Transaction, columns: CloudColumns, classes: Mapping[int, str]) -> Attention:
-    overcommitted, has_free = {}, np.zeros(len(columns.providers.roots), dtype=bool)
-    for class_id, name in sorted(classes.items()):
-        stock = columns.stock(class_id)
-        capacity, trees = np.trunc(stock.capacity), columns.providers.trees[stock.at]
+def _classes(tx: Transaction, hosts: Hosts) -> list[ClassStock]:
+    sums, classes = sums_by_class(tx), []
+    for class_id, name in hosts.classes.items():
+        stock, (total, reserved) = hosts.columns.stock(class_id), sums[class_id]
+        totals = ClassTotals(name, total, reserved, int(np.trunc(stock.capacity).sum()), int(stock.used.sum()))
+        classes.append(ClassStock(totals, len(stock.at)))
+    return classes
+
+
+def _extremes(tx: Transaction, hosts: Hosts, kind: KindOfTrees) -> TreeKind:
+    """Return some of the fullest trees of a kind, unused ones aside, and some of the emptiest; equal ones by id."""
+    trees, loads = kind.trees[hosts.loads[kind.trees] >= 0], hosts.loads
+    fullest = trees[np.lexsort((trees, -loads[trees]))][:TREES]
+    chosen = fullest[loads[fullest] > 0], trees[np.lexsort((trees, loads[trees]))][:TREES]
+    named = named_providers(tx, hosts.roots[np.concatenate(chosen)].tolist())
+    shown = [
+        [
+            LoadedTree(*named[id_][:3], float(loads[tree]), int(np.count_nonzero(loads[trees] == loads[tree])))
+            for tree, id_ in zip(part, hosts.roots[part].tolist(), strict=True)
+            if id_ in named
+        ]
+        for part in chosen
+    ]
+    return TreeKind(kind.classes, len(trees), *shown)
+
+
+def _scattering(hosts: Hosts, ignored: Collection[str]) -> list[Scattering]:
+    """Return how free units are spread over the trees, for all classes but some."""
+    scattered = []
+    for class_id, name in hosts.classes.items():
+        if name not in ignored:
+            free = hosts.amounts(class_id).free
+            at_least = tuple([int(np.count_nonzero(free >= size)) for size in AT_LEAST])
+            scattered.append(Scattering(name, int(free.sum()), int(free.max()), at_least))
+    return scattered
+
+
+def _attention(tx: Transaction, hosts: Hosts) -> Attention:
+    overcommitted, has_free = {}, np.zeros(len(hosts.roots), dtype=bool)
+    for class_id, name in hosts.classes.items():
+        stock = hosts.columns.stock(class_id)
+        capacity, trees = np.trunc(stock.capacity), hosts.columns.providers.trees[stock.at]
         has_free[trees[stock.used < capacity]] = True
         if number := len(np.unique(trees[(stock.used > capacity) & (capacity > 0)])):
             overcommitted[name] = number
-    disabled = columns.providers.tree_indices(sorted(disabled_hosts(tx)))
-    with_room = int(np.count_nonzero(has_free[disabled[disabled >= 0]]))
     since = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=UNCHANGED_DAYS)
-    return Attention(overcommitted, with_room, store.unchanged_trees(tx, since))
+    return Attention(overcommitted, int(np.count_nonzero(has_free & hosts.disabled)), unchanged_trees(tx, since))
 
 
-names_in_use = reads_anywhere(store.names_in_use)
+MAX_NAMES = 1000
 
 
-known_as = reads_anywhere(store.known_as)
+class NamesInUse(NamedTuple):
+    """The names that any provider has, sorted; at most MAX_NAMES of each kind."""
+
+    classes: list[str]
+    traits: list[str]
+
+
+@reads_anywhere
+def names_in_use(tx: Transaction) -> NamesInUse:
+    """Return the names of the classes and traits that any provider has."""
+    traits = [trait.name for trait in traits_matching(tx, associated=True)]
+    return NamesInUse(*[sorted(names)[:MAX_NAMES] for names in (Hosts(tx).classes.values(), traits)])
+
+
+known_as = reads_anywhere(bearers)

@@ -1,28 +1,28 @@
 """Search for providers and consumers, page by page; show a consumer or project with what it holds."""
 
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
+import numpy as np
+
+from placement.cloud.providers import Flags, Ints
 from placement.domain.names import UNTYPED
 from placement.domain.provider import ProviderFilter
 from placement.errors import Invalid
+from placement.services.console.hosts import Hosts, KindOfTrees
 from placement.services.providers import ids_in_filter
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import consumers as store
-from placement.store.console.consumers import HeldAmount, ListedConsumer, ProjectHost
-from placement.store.console.providers import ConsoleProvider, Facets, Listed, ListOrder
-from placement.store.console.stocks import (
-    ClassTotals,
-    KindCount,
-    disabled_hosts,
-    kind_counts,
-    stocks_of_providers,
-    stocks_of_trees,
-)
+from placement.store.console import providers as listed
+from placement.store.console.consumers import HeldAmount, HeldByConsumer, ListedConsumer
+from placement.store.console.providers import ConsoleProvider, ListOrder, has_changed, has_word
+from placement.store.console.stocks import ClassTotals, stocks_of_providers, stocks_of_trees
 from placement.store.provider_list import conditions_of
+from placement.store.search.names import named_providers
 
 Row = TypeVar("Row")
 
@@ -36,21 +36,14 @@ class Excerpt(Generic[Row]):
     total: int | None
 
 
-def part_of(rows: list[Row], *, most: int, total: int | None) -> Excerpt[Row]:
+def part_of(rows: list[Row], *, most: int, total: int | None = None) -> Excerpt[Row]:
     """Return a page, given one row more than it shows."""
     return Excerpt(rows[:most], len(rows) > most, total)
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerSearch:
-    """The search terms; empty means any.
-
-    Args:
-        uuid: the beginning of the uuid.
-        project: the beginning of the project's id.
-        projects: the ids of projects that are wanted as well, because of their names.
-        type: the type, or UNTYPED.
-    """
+    """The search terms, empty for any: the beginning of a uuid, that of a project's id or further ids, and a type."""
 
     uuid: str = ""
     project: str = ""
@@ -95,33 +88,77 @@ def found_consumers(tx: Transaction, search: ConsumerSearch, *, first: int, most
 @reads_anywhere
 def consumer_with_holdings(tx: Transaction, uuid: str, *, first: int, most: int) -> ConsumerWithHoldings | None:
     """Return a consumer with a page of its allocations; None if it holds nothing."""
-    found = store.consumer(tx, uuid)
-    if found is None:
+    consumer = store.consumer(tx, uuid)
+    if consumer is None:
         return None
     rows = store.held_by(tx, uuid, first=first, most=most + 1)
-    sums = store.sums_of(tx, {uuid}).get(uuid, {})
-    return ConsumerWithHoldings(found, sums, Excerpt(rows[:most], len(rows) > most, None))
+    return ConsumerWithHoldings(consumer, store.sums_of(tx, {uuid}).get(uuid, {}), part_of(rows, most=most))
+
+
+class ProjectHost(NamedTuple):
+    """A tree that a project uses: the number of its consumers there, and the amounts by class."""
+
+    uuid: str
+    name: str
+    consumers: int
+    held: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectStanding:
-    """What a project holds of each class, its consumers by type, and a page of the trees they are on."""
+    """What a project holds of each class, its consumers by type, and a page of the trees they are on.
 
+    ``count`` is the number of its consumers, None if there are too many to count. If ``is_part``, only the first of
+    them are added up.
+    """
+
+    count: int | None
+    is_part: bool
     sums: Mapping[str, int]
-    consumers: Mapping[str, int]
+    types: Mapping[str, int]
     hosts: Excerpt[ProjectHost]
 
 
 @reads_anywhere
 def project_standing(tx: Transaction, project: str, *, with_hosts: bool, first: int, most: int) -> ProjectStanding:
     """Return what a project holds, which may be nothing. Not everybody who may see sums may see hosts."""
-    hosts = store.hosts_of_project(tx, project, first=first, most=most + 1) if with_hosts else []
-    types = {name or UNTYPED: count for name, count in store.consumers_by_type(tx, project).items()}
-    return ProjectStanding(store.held_by_project(tx, project), types, Excerpt(hosts[:most], len(hosts) > most, None))
+    rows, count = store.held_by_project(tx, project), store.consumers_of_project(tx, project)
+    names = tx.names.classes.names(tx.connection, {row.class_id for row in rows if row.class_id is not None})
+    sums = _sums(rows, names)
+    types = Counter({row.consumer_id: row.type or UNTYPED for row in rows}.values())
+    hosts = _project_hosts(tx, rows, names, first=first, most=most + 1) if with_hosts else []
+    is_part = count is None or count > store.MAX_SUMMED
+    return ProjectStanding(count, is_part, sums, dict(sorted(types.items())), part_of(hosts, most=most))
+
+
+def _sums(rows: Iterable[HeldByConsumer], names: Mapping[int, str]) -> dict[str, int]:
+    sums: Counter[int] = Counter()
+    for _consumer, _type, _provider, class_id, used in rows:
+        if class_id is not None:
+            sums[class_id] += used or 0
+    return {names[class_id]: used for class_id, used in sorted(sums.items())}
+
+
+def _project_hosts(
+    tx: Transaction, rows: Sequence[HeldByConsumer], names: Mapping[int, str], *, first: int, most: int
+) -> list[ProjectHost]:
+    """Return a page of the trees that consumers are on, those with most of them first."""
+    root_of = Hosts(tx).columns.providers.root_of({row.provider_id for row in rows if row.provider_id is not None})
+    in_trees: dict[int, list[HeldByConsumer]] = defaultdict(list)
+    for row in rows:
+        if row.provider_id in root_of:
+            in_trees[root_of[row.provider_id]].append(row)
+    counts = {root: len({row.consumer_id for row in held}) for root, held in in_trees.items()}
+    page = sorted(counts, key=lambda root: (-counts[root], root))[first : first + most]
+    named = named_providers(tx, page)
+    return [
+        ProjectHost(named[root].uuid, named[root].name, counts[root], _sums(in_trees[root], names)) for root in page
+    ]
 
 
 EVERY = ProviderFilter()
 KINDS = 20
+NO_TREES: Ints = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,15 +167,11 @@ class ProviderSearch:
 
     Args:
         words: each has to be part of the name; a single one may be the beginning of a uuid.
-        filter: the API's filter.
         trees: whether to find trees, by what each has in total, rather than providers by what each has itself.
         kind: exactly the resource classes of the tree.
-        disabled: whether nova has disabled the host.
         full: whether the most loaded class is used up.
         groups: for each group that the tree has to be in, its aggregates.
-        changed_h: the most hours since the last change.
-        by_journal: whether changes recorded only in the journal count as well.
-        order: the order of the list.
+        changed_h: the most hours since the last change, also by the journal alone if ``by_journal``.
     """
 
     words: tuple[str, ...] = ()
@@ -155,18 +188,11 @@ class ProviderSearch:
 
 @dataclass(frozen=True, slots=True)
 class FoundProviders:
-    """A page of the providers found.
-
-    Args:
-        part: the page.
-        stocks: stocks by id: of the whole tree for a root, otherwise the provider's own.
-        kinds: all kinds of trees, the most numerous first.
-        disabled: the roots of all trees whose host is disabled.
-    """
+    """A page of the providers found, with the stocks of the whole tree for a root, otherwise the provider's own."""
 
     part: Excerpt[ConsoleProvider]
     stocks: Mapping[int, list[ClassTotals]]
-    kinds: list[KindCount]
+    kinds: Sequence[KindOfTrees]
     disabled: AbstractSet[int]
 
 
@@ -177,36 +203,57 @@ def found_providers(tx: Transaction, search: ProviderSearch, *, first: int, most
     Raises:
         Invalid: the search names a resource class or trait that does not exist.
     """
+    hosts = Hosts(tx)
+    ids = _ids_in_order(tx, hosts, search)
+    rows = listed.listed_providers(tx, ids[first : first + most].tolist())
+    part = Excerpt(rows, len(ids) > first + most, len(ids) if len(ids) < listed.MAX_LISTED or search.trees else None)
+    roots = {row.id for row in rows if row.is_root}
+    stocks = {**stocks_of_trees(tx, roots), **stocks_of_providers(tx, {row.id for row in rows} - roots)}
+    return FoundProviders(part, stocks, hosts.kinds[:KINDS], hosts.root_ids(hosts.disabled))
+
+
+def _ids_in_order(tx: Transaction, hosts: Hosts, search: ProviderSearch) -> Ints:
+    """Return the ids of all trees or providers that a search finds: conditions are met in SQL, the rest in columns."""
     classes, traits = ids_in_filter(tx, search.filter)
-    facets = Facets(
-        words=search.words,
-        room={classes[name]: amount for name, amount in search.filter.resources.items()} if search.trees else {},
-        kind=_class_ids(tx, search.kind),
-        disabled=search.disabled,
-        full=search.full,
-        groups=search.groups,
-        by_journal=search.by_journal,
-        changed_since=None if search.changed_h is None else _hours_ago(search.changed_h),
-    )
-    asked = replace(search.filter, resources={}) if search.trees else search.filter
-    of_each = conditions_of(tx, asked, class_ids=classes, trait_ids=traits)
-    listed = Listed(tx, of_each, facets, trees=search.trees)
-    rows = listed.rows(search.order, first=first, most=most + 1)
-    part = part_of(rows, most=most, total=listed.count())
-    roots = {row.id for row in part.rows if row.is_root}
-    others = {row.id for row in part.rows} - roots
-    stocks = {**stocks_of_trees(tx, roots), **stocks_of_providers(tx, others)}
-    return FoundProviders(part, stocks, kind_counts(tx, limit=KINDS), disabled_hosts(tx))
+    amounts = {classes[name]: amount for name, amount in search.filter.resources.items()} if search.trees else {}
+    of_each = replace(search.filter, resources={}) if search.trees else search.filter
+    conditions = [*conditions_of(tx, of_each, class_ids=classes, trait_ids=traits), *map(has_word, search.words)]
+    if search.changed_h is not None:
+        since = datetime.now(UTC).replace(tzinfo=None) - timedelta(hours=search.changed_h)
+        conditions.append(has_changed(since, by_journal=search.by_journal))
+    is_wanted = _trees_wanted(tx, hosts, search) & hosts.with_free(amounts)
+    if search.trees:
+        if conditions:
+            is_wanted &= hosts.flags(hosts.trees_of(listed.roots_with(tx, conditions)))
+        trees = hosts.order
+        if search.order in listed.BY_CHANGE:
+            roots = [id_ for id_, _root in listed.ids_in_order(tx, [listed.IS_ROOT], search.order)]
+            trees = hosts.columns.providers.tree_indices(roots)
+        ids = hosts.roots[trees]
+    else:
+        rows = np.array(listed.ids_in_order(tx, conditions, search.order), dtype=np.int64).reshape(-1, 2)
+        ids, trees = rows[:, 0], hosts.columns.providers.tree_indices(rows[:, 1])
+    is_kept = is_wanted[trees] & (trees >= 0)
+    ids, loads = ids[is_kept], np.maximum(0.0, hosts.loads[trees[is_kept]])
+    if search.order in (ListOrder.FULLEST, ListOrder.EMPTIEST):
+        return ids[np.argsort(-loads if search.order is ListOrder.FULLEST else loads, kind="stable")]
+    return ids
 
 
-def _hours_ago(hours: int) -> datetime:
-    """Return a time as stored in the database: naive UTC."""
-    return datetime.now(UTC).replace(tzinfo=None) - timedelta(hours=hours)
-
-
-def _class_ids(tx: Transaction, names: tuple[str, ...]) -> list[int]:
-    ids = tx.names.classes.ids(tx.connection, names)
-    for name in names:
-        if name not in ids:
-            raise Invalid(f"Invalid kind: No such resource class {name}.")
-    return sorted(ids.values())
+def _trees_wanted(tx: Transaction, hosts: Hosts, search: ProviderSearch) -> Flags:
+    """Return which trees meet the conditions on whole trees."""
+    is_wanted = np.ones(len(hosts.roots), dtype=bool)
+    if search.kind:
+        for name in search.kind:
+            if name not in tx.names.classes.ids(tx.connection, search.kind):
+                raise Invalid(f"Invalid kind: No such resource class {name}.")
+        of_kind = [kind.trees for kind in hosts.kinds if {*kind.classes} == {*search.kind}]
+        is_wanted = hosts.flags(np.concatenate([*of_kind, NO_TREES]))
+    if search.disabled is not None:
+        is_wanted &= hosts.disabled == search.disabled
+    if search.full is not None:
+        is_wanted &= (hosts.loads >= 1) == search.full
+    for aggregates in search.groups:
+        members = hosts.in_groups(aggregates)
+        is_wanted &= hosts.flags(hosts.trees_of({root for roots in members.values() for root in roots}))
+    return is_wanted

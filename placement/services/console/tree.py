@@ -1,8 +1,12 @@
 """A provider in its tree: what each provider has, who shares, who consumes."""
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
 from types import MappingProxyType
+from typing import NamedTuple
 
 from placement.domain.drawn_tree import Drawing, ancestors, drawing
 from placement.domain.inventory import Inventory
@@ -11,7 +15,7 @@ from placement.services.console.searches import Excerpt
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.console import tree as store
 from placement.store.console.stocks import DISABLED, ClassTotals, stocks_of_trees
-from placement.store.console.tree import SHARES, ServedTree, Sharer, TreeHolder, TreePart
+from placement.store.console.tree import SHARES, PlacedAmount, ServedTree, Sharer, TreePart
 from placement.store.providers import required_provider
 
 DRAWN, DEEPEST, RELATED = 100, 10, 50
@@ -42,20 +46,24 @@ class DrawnProvider:
         return max((stock.used / stock.capacity for stock in self.stocks if stock.capacity), default=None)
 
 
+class TreeHolder(NamedTuple):
+    """A consumer that uses a tree: from how many providers, since when, and how much of each class in total."""
+
+    consumer_uuid: str
+    project_id: str
+    consumer_type: str | None
+    providers: int
+    since: datetime | None
+    held: Mapping[str, int]
+
+
 @dataclass(frozen=True, slots=True)
 class ProviderInTree:
-    """A provider, the drawing of its tree, those that share with it, and its consumers.
+    """A provider (``focus``), the drawing of its tree, who shares with it, and who uses it or what is below.
 
-    Args:
-        focus: the requested provider.
-        drawing: the providers to draw, by id.
-        nodes: these providers and those on the path, by id.
-        size: the number of providers in the tree.
-        sharers: the providers that share with the part of the tree that is drawn.
-        served: some of the trees that it shares with, ``served_count`` in total.
-        totals: the stocks of the whole tree.
-        holders: the consumers of the provider and of what is below it.
-        path: the ids from the root down to the provider, excluding itself.
+    ``nodes`` are the drawn providers and those on the ``path`` from the root, excluding itself; ``sharers`` share with
+    what is drawn; ``served`` are some of the ``served_count`` trees that it shares with; ``totals`` the stocks of the
+    whole tree.
     """
 
     focus: DrawnProvider
@@ -97,39 +105,44 @@ class ProviderInTree:
 
 @reads_anywhere
 def provider_in_tree(tx: Transaction, uuid: str, *, levels: Mapping[str, str], first: int, most: int) -> ProviderInTree:
-    """Return a provider with its tree.
-
-    Args:
-        tx: the transaction.
-        uuid: the provider.
-        levels: name of a level -> the trait of its places.
-        first: how many consumers to skip.
-        most: how many consumers to return.
+    """Return a provider with its tree; ``levels`` maps names of levels to the traits of their places.
 
     Raises:
         ProviderNotFound: there is no such provider.
     """
-    found = required_provider(tx, uuid)
-    parents = store.parents_by_name(tx, found.root_id)
-    path = ancestors(parents, found.id)
-    drawn = drawing(parents, found.id, most=DRAWN, deepest=DEEPEST)
+    provider = required_provider(tx, uuid)
+    parents = store.parents_by_name(tx, provider.root_id)
+    path = ancestors(parents, provider.id)
+    drawn = drawing(parents, provider.id, most=DRAWN, deepest=DEEPEST)
     counts = store.consumer_counts(tx, drawn.drawn)
     nodes = drawn_providers(tx, {*drawn.drawn, *path}, levels, consumers=counts)
     sharing = [id_ for id_ in drawn.drawn if SHARES in nodes[id_].traits]
-    served, served_count = store.served(tx, sharing, root_id=found.root_id, most=RELATED)
-    holders = store.holders(tx, _part(parents, found.root_id, found.id), first=first, most=most + 1)
+    served, served_count = store.served(tx, sharing, root_id=provider.root_id, most=RELATED)
+    part = _part(parents, provider.root_id, provider.id)
+    amounts, has_more = store.placed_amounts(tx, part, first=first, most=most)
     return ProviderInTree(
-        focus=nodes[found.id],
+        focus=nodes[provider.id],
         drawing=drawn,
         nodes=nodes,
         size=len(parents),
-        sharers=store.sharers(tx, drawn.drawn, root_id=found.root_id, most=RELATED),
+        sharers=store.sharers(tx, drawn.drawn, root_id=provider.root_id, most=RELATED),
         served=served,
         served_count=served_count,
-        totals=stocks_of_trees(tx, [found.root_id]).get(found.root_id, []),
-        holders=Excerpt(holders[:most], len(holders) > most, None),
+        totals=stocks_of_trees(tx, [provider.root_id]).get(provider.root_id, []),
+        holders=Excerpt([*_holders(amounts)], has_more, None),
         path=path,
     )
+
+
+def _holders(amounts: Sequence[PlacedAmount]) -> Iterator[TreeHolder]:
+    """Yield the consumers that hold amounts, given consumer by consumer."""
+    for uuid, of_consumer in groupby(amounts, key=lambda row: row.consumer_uuid):
+        rows, held = [*of_consumer], Counter[str]()
+        for row in rows:
+            held[row.class_name] += row.used
+        since = min([row.since for row in rows if row.since is not None], default=None)
+        number = len({row.provider_id for row in rows})
+        yield TreeHolder(uuid, rows[0].project_id, rows[0].consumer_type, number, since, held)
 
 
 def _part(parents: Mapping[int, int | None], root_id: int, focus: int) -> TreePart:

@@ -10,6 +10,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -79,6 +80,7 @@ class Database:
         self.retries: Counter[str] = Counter()
         self.on_event: Callable[[str, str], object] = lambda _event, _cause: None
         self.read_anew_at: float | None = None
+        self.dropped_at: dict[str, datetime] = {}
         self.write_fault: str | None = None
         self._fault_log = RationedLog(LOG)
         self.writer = engine.execution_options(**transactions(engine, WRITE))
@@ -101,7 +103,8 @@ class Database:
         self.on_event("retry", reason)
 
     def note_drop(self, reason: str) -> None:
-        """Notify the listener that all that was cached of the database is dropped."""
+        """Note, and notify the listener, that all that was cached of the database is dropped."""
+        self.dropped_at[reason] = datetime.now(UTC)
         self.on_event("drop", reason)
 
     def note_read_anew(self) -> None:

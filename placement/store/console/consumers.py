@@ -1,11 +1,11 @@
-"""Lists of consumers, page by page, single consumers and projects, and what they hold on which trees."""
+"""Consumers and projects: lists, page by page, and what they hold on which trees; and who bears an identifier."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, FromClause, Select, distinct, exists, func, or_, select
+from sqlalchemy import ColumnElement, ScalarSelect, Select, exists, func, or_, select
 
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.console.stocks import summed
@@ -36,21 +36,12 @@ _COLUMNS = select(
 COUNTED_MOST = 100_000
 """Counting stops here."""
 
-Key = TypeVar("Key")
-
 A = allocations.c
-
-OF_PROJECT = consumers.join(projects, projects.c.id == consumers.c.project_id)
-
-HELD = OF_PROJECT.join(allocations, A.consumer_id == consumers.c.uuid)
-
-HELD_IN_TREES = HELD.join(resource_providers, RP.id == A.resource_provider_id)
 
 ALLOCATIONS_IN_TREES = allocations.join(resource_providers, RP.id == A.resource_provider_id)
 
-
-MANY = 10_000
-"""From this many consumers on, look for one on each provider rather than follow each consumer."""
+MAX_SUMMED = 10_000
+"""So many consumers of a project are added up, the first by uuid: all would take seconds where it has 100,000."""
 
 
 class ListedConsumer(NamedTuple):
@@ -105,6 +96,11 @@ def consumer_count(tx: Transaction, conditions: Sequence[ColumnElement[bool]]) -
     return counted(tx, select(_C.id).select_from(_SOURCE).where(*conditions))
 
 
+def number_of_consumers(tx: Transaction) -> int:
+    """Return how many consumers there are."""
+    return int(tx.execute(select(func.count()).select_from(consumers)).scalar_one())
+
+
 def type_names(tx: Transaction) -> list[str]:
     """Return all consumer types."""
     return [name for (name,) in tx.tuples(select(consumer_types.c.name).order_by(consumer_types.c.name))]
@@ -118,7 +114,14 @@ def consumer(tx: Transaction, uuid: str) -> ListedConsumer | None:
 
 def sums_of(tx: Transaction, uuids: Collection[str]) -> dict[str, dict[str, int]]:
     """Return how much consumers hold of each class, by uuid."""
-    return sums_held(tx, allocations, A.consumer_id, where=[A.consumer_id.in_(sorted(uuids))]) if uuids else {}
+    query = select(A.consumer_id, A.resource_class_id, summed(A.used)).where(A.consumer_id.in_(sorted(uuids)))
+    by_class = query.group_by(A.consumer_id, A.resource_class_id).order_by(A.resource_class_id)
+    rows = tx.tuples(by_class) if uuids else []
+    names = tx.names.classes.names(tx.connection, {row[1] for row in rows})
+    sums: dict[str, dict[str, int]] = defaultdict(dict)
+    for uuid, class_id, used in rows:
+        sums[uuid][names[class_id]] = int(used)
+    return sums
 
 
 def held_by(tx: Transaction, uuid: str, *, first: int, most: int) -> list[HeldAmount]:
@@ -138,103 +141,77 @@ def held_by(tx: Transaction, uuid: str, *, first: int, most: int) -> list[HeldAm
 
 def counted(tx: Transaction, rows: Select[Any]) -> int | None:
     """Return how many rows a query finds; None for COUNTED_MOST or more."""
-    found = rows.limit(COUNTED_MOST).subquery("found")
-    count = int(tx.execute(select(func.count()).select_from(found)).scalar_one())
+    counted_rows = rows.limit(COUNTED_MOST).subquery("counted_rows")
+    count = int(tx.execute(select(func.count()).select_from(counted_rows)).scalar_one())
     return count if count < COUNTED_MOST else None
 
 
-def is_project(project: str) -> ColumnElement[bool]:
-    """Return the condition that a row belongs to a project."""
-    return projects.c.external_id == project
+class HeldByConsumer(NamedTuple):
+    """What a consumer holds of one class from one provider; a consumer that holds nothing has no provider."""
+
+    consumer_id: int
+    type: str | None
+    provider_id: int | None
+    class_id: int | None
+    used: int | None
 
 
-def sums_held(
-    tx: Transaction, source: FromClause, key: ColumnElement[Key], *, where: Sequence[ColumnElement[bool]]
-) -> dict[Key, dict[str, int]]:
-    """Return how much of each class is held, by the value of a column, over rows that meet the conditions."""
-    query = (
-        select(key, A.resource_class_id, summed(A.used))
-        .select_from(source)
-        .where(*where)
-        .group_by(key, A.resource_class_id)
-        .order_by(A.resource_class_id)
-    )
-    rows: Sequence[Any] = tx.tuples(query)
-    names = tx.names.classes.names(tx.connection, {row[1] for row in rows})
-    sums: dict[Key, dict[str, int]] = defaultdict(dict)
-    for value, class_id, used in rows:
-        sums[value][names[class_id]] = int(used)
-    return sums
+def held_by_project(tx: Transaction, project: str, *, most: int = MAX_SUMMED) -> list[HeldByConsumer]:
+    """Return what the first consumers of a project hold."""
+    columns = _C.id, _C.uuid, _C.consumer_type_id
+    first = select(*columns).where(_C.project_id == _id_of(project)).order_by(_C.uuid).limit(most).subquery("first")
+    # Outer joins keep SQLite from beginning with the providers, which takes minutes.
+    source = first.outerjoin(consumer_types, consumer_types.c.id == first.c.consumer_type_id)
+    query = select(first.c.id, consumer_types.c.name, A.resource_provider_id, A.resource_class_id, A.used)
+    rows = tx.tuples(query.select_from(source.outerjoin(allocations, A.consumer_id == first.c.uuid)))
+    return [HeldByConsumer(*row) for row in rows]
 
 
-class ProjectHost(NamedTuple):
-    """A tree that a project uses: the number of its consumers there, and the amounts by class."""
-
-    uuid: str
-    name: str
-    consumers: int
-    held: Mapping[str, int]
+def consumers_of_project(tx: Transaction, project: str) -> int | None:
+    """Return how many consumers a project has; None if there are too many to count."""
+    return counted(tx, select(_C.id).where(_C.project_id == _id_of(project)))
 
 
-def consumers_by_type(tx: Transaction, project: str) -> dict[str | None, int]:
-    """Return how many consumers of each type a project has; None stands for those without one."""
-    query = (
-        select(consumer_types.c.name, func.count())
-        .select_from(OF_PROJECT.outerjoin(consumer_types, consumer_types.c.id == consumers.c.consumer_type_id))
-        .where(is_project(project))
-        .group_by(consumer_types.c.name)
-        .order_by(consumer_types.c.name)
-    )
-    return dict(tx.tuples(query))
-
-
-def held_by_project(tx: Transaction, project: str) -> dict[str, int]:
-    """Return how much a project holds of each class."""
-    return sums_held(tx, HELD, projects.c.external_id, where=[is_project(project)]).get(project, {})
-
-
-def hosts_of_project(tx: Transaction, project: str, *, first: int, most: int, many: int = MANY) -> list[ProjectHost]:
-    """Return a page of the trees that a project uses: those with most of its consumers first, of ``many`` by id."""
-    number = func.count(distinct(A.consumer_id)).label("number")
-    root = RP.root_provider_id
-    if _has_many(tx, project, many):
-        query = select(root).where(_holds_of(project), HAS_ROOT).distinct().order_by(root)
-    else:
-        of_project = select(root).select_from(HELD_IN_TREES).where(is_project(project), HAS_ROOT)
-        query = of_project.group_by(root).order_by(number.desc(), root)
-    ids = [id_ for (id_,) in tx.tuples(query.offset(first).limit(most))]
-    # The other way round, databases follow all consumers of the project.
-    wanted = select(projects.c.id).where(is_project(project)).scalar_subquery()
-    owned = exists().where(consumers.c.uuid == A.consumer_id, consumers.c.project_id == wanted).correlate(allocations)
-    conditions = [root.in_(ids), owned]
-    counts = dict(tx.tuples(select(root, number).select_from(ALLOCATIONS_IN_TREES).where(*conditions).group_by(root)))
-    names = {id_: (uuid, name) for id_, uuid, name in tx.tuples(select(RP.id, RP.uuid, NAME).where(RP.id.in_(ids)))}
-    held = sums_held(tx, ALLOCATIONS_IN_TREES, root, where=conditions) if ids else {}
-    return [ProjectHost(*names[id_], counts[id_], held[id_]) for id_ in ids]
-
-
-def _has_many(tx: Transaction, project: str, many: int) -> bool:
-    """Tell whether a project has so many consumers that it is faster to ask each provider than to follow them."""
-    number = counted(tx, select(consumers.c.id).select_from(OF_PROJECT).where(is_project(project)))
-    return number is None or number >= many
-
-
-def roots_of_project(tx: Transaction, project: str, *, many: int = MANY) -> set[int]:
+def roots_of_project(tx: Transaction, project: str, *, many: int = MAX_SUMMED) -> set[int]:
     """Return the roots of all trees that a project uses.
 
-    From ``many`` consumers on it is faster to ask each provider for one of them than to follow all: five times for a
-    project that has half of the consumers on 10,000 hosts.
+    From ``many`` consumers on, each provider is asked for one of them: following all of them takes five times as long.
     """
-    if _has_many(tx, project, many):
-        query = select(RP.root_provider_id).where(_holds_of(project), HAS_ROOT).distinct()
+    of_project = _C.project_id == _id_of(project)
+    held = allocations.join(consumers, _C.uuid == A.consumer_id)
+    query = select(RP.root_provider_id).distinct()
+    if len(tx.tuples(select(_C.id).where(of_project).limit(many))) < many:
+        query = query.select_from(held.join(resource_providers, RP.id == A.resource_provider_id)).where(of_project)
     else:
-        query = select(RP.root_provider_id).select_from(HELD_IN_TREES).where(is_project(project), HAS_ROOT).distinct()
-    return {root for (root,) in tx.tuples(query)}
+        holder = select(A.id).select_from(held).where(A.resource_provider_id == RP.id, of_project)
+        query = query.where(exists(holder.correlate(resource_providers)))
+    return {root for (root,) in tx.tuples(query.where(HAS_ROOT))}
 
 
-def _holds_of(project: str) -> ColumnElement[bool]:
-    """Return the condition that a provider serves any consumer of a project."""
-    wanted = select(projects.c.id).where(is_project(project)).scalar_subquery()
-    held = allocations.join(consumers, consumers.c.uuid == A.consumer_id)
-    served = select(A.id).select_from(held).where(A.resource_provider_id == RP.id, consumers.c.project_id == wanted)
-    return exists(served.correlate(resource_providers))
+def _id_of(project: str) -> ScalarSelect[int]:
+    return select(projects.c.id).where(projects.c.external_id == project).scalar_subquery()
+
+
+def project_names(tx: Transaction, *, most: int) -> list[str]:
+    """Return the ids of some projects, newest first."""
+    query = select(projects.c.external_id).order_by(projects.c.id.desc()).limit(most)
+    return [name for (name,) in tx.tuples(query)]
+
+
+class Bearers(NamedTuple):
+    """Those with an identifier: a provider's uuid, a consumer's uuid and a project's id, None where there is none."""
+
+    provider: str | None
+    consumer: str | None
+    project: str | None
+
+
+def bearers(tx: Transaction, identifier: str) -> Bearers:
+    """Return everything that has an identifier; providers can also be found by name."""
+    uuid = identifier.lower()
+    query = select(
+        select(RP.uuid).where(or_(RP.uuid == uuid, RP.name == identifier)).order_by(RP.id).limit(1).scalar_subquery(),
+        select(_C.uuid).where(_C.uuid == uuid).scalar_subquery(),
+        select(projects.c.external_id).where(projects.c.external_id == identifier).scalar_subquery(),
+    )
+    return Bearers(*tx.tuples(query)[0])

@@ -1,21 +1,20 @@
-"""Lists of providers, page by page: searched, ordered and limited in SQL."""
+"""Rows of providers for pages: lists of them, the roots of all trees, and which have what cannot be seen in columns."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Select, false, func, or_, select
+from sqlalchemy import ColumnElement, Select, and_, false, func, or_, select
 
 from placement.allocators.natural_order import natural_key
+from placement.store.connection.prepared import chunks
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.console.consumers import counted
-from placement.store.console.stocks import MAX_CHANGES, disabled_roots, free_in_trees, of_kind, tree_loads
+from placement.store.console.stocks import MAX_CHANGES
 from placement.store.journal.order import J
-from placement.store.marks import roots_in
 from placement.store.providers import CHANGED_AT, IN_TREES, NAME, ROOT, ROOT_NAME, RP
-from placement.store.tables import resource_providers
+from placement.store.search.cloud_rows import HAS_ROOT
+from placement.store.tables import drained_inventories, inventories, resource_providers
 
 
 class ConsoleProvider(NamedTuple):
@@ -36,6 +35,9 @@ class ConsoleProvider(NamedTuple):
         return self.uuid == self.root_uuid
 
 
+MAX_LISTED = 100_000
+"""A list of providers ends here."""
+
 SORTED_BY_NATURE = 20_000
 """A longer list is sorted by the database, which does not compare numbers in names by value."""
 
@@ -51,6 +53,15 @@ _SIZE = (
     .scalar_subquery()
 )
 _COLUMNS = select(RP.id, RP.uuid, NAME, RP.generation, CHANGED_AT, ROOT.c.uuid, ROOT_NAME, _SIZE).select_from(IN_TREES)
+IS_ROOT = RP.parent_provider_id.is_(None)
+
+
+def listed_providers(tx: Transaction, ids: Sequence[int]) -> list[ConsoleProvider]:
+    """Return providers by id, in this order."""
+    rows = {
+        row[0]: ConsoleProvider(*row) for chunk in chunks(ids) for row in tx.execute(_COLUMNS.where(RP.id.in_(chunk)))
+    }
+    return [rows[id_] for id_ in ids if id_ in rows]
 
 
 def latest_changes(tx: Transaction, *, limit: int) -> list[ConsoleProvider]:
@@ -70,123 +81,84 @@ class ListOrder(StrEnum):
     UNCHANGED = "unchanged"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facets:
-    """Conditions on providers, or on their trees, beyond the API's filters.
+# Databases disagree on whether nulls come first; MariaDB's timestamps are whole seconds.
+BY_CHANGE = {
+    ListOrder.CHANGED: (CHANGED_AT.is_(None), CHANGED_AT.desc(), RP.id.desc()),
+    ListOrder.UNCHANGED: (CHANGED_AT.is_not(None), CHANGED_AT, RP.id),
+}
 
-    Args:
-        words: each has to be part of the name, or the beginning of the uuid.
-        room: class id -> the amount that the whole tree must have left.
-        kind: the ids of exactly the classes that the tree has.
-        disabled: whether nova has disabled the host.
-        full: whether any class of the tree is fully used.
-        groups: for each group, its aggregates: the tree needs a provider in one of them.
-        changed_since: the earliest time of the last change (naive UTC).
-        by_journal: whether changes recorded only in the journal count: not all of them touch the provider's row.
+
+def ids_in_order(
+    tx: Transaction, conditions: Sequence[ColumnElement[bool]], order: ListOrder
+) -> list[tuple[int, int | None]]:
+    """Return (id, id of the root) of the providers that meet conditions, at most MAX_LISTED.
+
+    They come by their changes, if the order is one of these; else roots first, and by name.
     """
-
-    words: Sequence[str] = ()
-    room: Mapping[int, int]
-    kind: Collection[int] = ()
-    disabled: bool | None = None
-    full: bool | None = None
-    groups: Sequence[Collection[str]] = ()
-    changed_since: datetime | None = None
-    by_journal: bool = False
+    is_child = RP.parent_provider_id.is_not(None)
+    query = select(RP.id, RP.root_provider_id, is_child, RP.name).where(*conditions, HAS_ROOT)
+    by_change = BY_CHANGE.get(order)
+    rows = tx.tuples(query.order_by(*(by_change or (is_child, RP.name, RP.id))).limit(MAX_LISTED))
+    if by_change is None and len(rows) <= SORTED_BY_NATURE:
+        rows = sorted(rows, key=lambda row: (bool(row[2]), natural_key(row[3] or ""), row[0]))
+    return [(id_, root) for id_, root, *_ in rows]
 
 
-class Listed:
-    """Providers that meet conditions, or the roots of the trees in which one does.
+def roots_with(tx: Transaction, conditions: Sequence[ColumnElement[bool]]) -> list[int]:
+    """Return the roots of the trees in which any provider meets conditions."""
+    return [root for (root,) in tx.tuples(select(RP.root_provider_id).where(*conditions, HAS_ROOT).distinct())]
 
-    Args:
-        tx: the transaction.
-        conditions: the conditions on a provider.
-        facets: further conditions on the provider or its tree.
-        trees: whether to list trees.
+
+def has_word(word: str) -> ColumnElement[bool]:
+    """Return the condition that a word is part of a provider's name, or the beginning of its uuid."""
+    if len(word) > LONGEST_NAME:
+        return false()
+    return or_(RP.name.icontains(word, autoescape=True), RP.uuid.istartswith(word, autoescape=True))
+
+
+def has_changed(since: datetime, *, by_journal: bool) -> ColumnElement[bool]:
+    """Return the condition that a provider has changed since a time (naive UTC).
+
+    Not all changes touch the provider's row, so those in the newest rows of the journal may count as well.
     """
-
-    def __init__(
-        self, tx: Transaction, conditions: Sequence[ColumnElement[bool]], facets: Facets, *, trees: bool
-    ) -> None:
-        self._tx = tx
-        self._trees = trees
-        of_each = [*conditions, *_of_each(facets)]
-        self._conditions = [RP.parent_provider_id.is_(None)] if trees else of_each
-        if trees and of_each:
-            # Uncorrelated: the conditions are on the same table as the enclosing query.
-            inside = select(RP.root_provider_id).where(*of_each).correlate(None).subquery("inside")
-            self._conditions.append(RP.id.in_(select(inside.c.root_provider_id)))
-        self._conditions += _of_tree(tx, facets)
-
-    def rows(self, order: ListOrder, *, first: int, most: int) -> list[ConsoleProvider]:
-        """Return a page of the list."""
-        by_name = (RP.parent_provider_id.is_not(None), RP.name, RP.id)
-        query = _COLUMNS.where(*self._conditions)
-        if order in (ListOrder.FULLEST, ListOrder.EMPTIEST):
-            loads = tree_loads(self._tx)
-            query = query.outerjoin(loads, loads.c.root_id == RP.root_provider_id)
-            load = func.coalesce(loads.c.load, 0)
-            by = load.desc() if order is ListOrder.FULLEST else load
-            query = query.order_by(by, *by_name)
-        elif order is ListOrder.CHANGED:
-            # Databases disagree on whether nulls come first; MariaDB's timestamps are whole seconds.
-            query = query.order_by(CHANGED_AT.is_(None), CHANGED_AT.desc(), RP.id.desc())
-        elif order is ListOrder.UNCHANGED:
-            query = query.order_by(CHANGED_AT.is_not(None), CHANGED_AT, RP.id)
-        elif (ids := self._in_natural_order()) is not None:
-            places = {id_: place for place, id_ in enumerate(ids[first : first + most])}
-            rows = [ConsoleProvider(*row) for row in self._tx.execute(_COLUMNS.where(RP.id.in_(places)))]
-            return sorted(rows, key=lambda row: places[row.id])
-        else:
-            query = query.order_by(*by_name)
-        return [ConsoleProvider(*row) for row in self._tx.execute(query.offset(first).limit(most))]
-
-    def _in_natural_order(self) -> list[int] | None:
-        """Return the ids of all rows, roots first, then by name with numbers by value; None if there are too many."""
-        query = select(RP.parent_provider_id.is_not(None), RP.name, RP.id).where(*self._conditions)
-        rows = self._tx.tuples(query.limit(SORTED_BY_NATURE + 1))
-        if len(rows) > SORTED_BY_NATURE:
-            return None
-        return [id_ for *_, id_ in sorted(rows, key=lambda row: (bool(row[0]), natural_key(row[1] or ""), row[2]))]
-
-    def count(self) -> int | None:
-        """Return the length of the list; None if it is too long to count."""
-        return counted(self._tx, select(RP.id).where(*self._conditions))
+    newest = select(J.provider_uuid).where(J.time >= since).order_by(J.id.desc()).limit(MAX_CHANGES).subquery("newest")
+    in_journal = RP.uuid.in_(select(newest.c.provider_uuid).where(newest.c.provider_uuid.is_not(None)))
+    return or_(since <= CHANGED_AT, in_journal) if by_journal else since <= CHANGED_AT
 
 
-def _of_each(facets: Facets) -> list[ColumnElement[bool]]:
-    conditions = [
-        or_(RP.name.icontains(word, autoescape=True), RP.uuid.istartswith(word, autoescape=True))
-        if len(word) <= LONGEST_NAME
-        else false()
-        for word in facets.words
-    ]
-    if facets.changed_since is not None:
-        written = facets.changed_since <= CHANGED_AT
-        told = RP.uuid.in_(_told_of_since(facets.changed_since))
-        conditions.append(or_(written, told) if facets.by_journal else written)
-    return conditions
+def unchanged_trees(tx: Transaction, since: datetime) -> int:
+    """Return how many trees have no provider that has changed since a time (naive UTC)."""
+    changed = select(RP.root_provider_id).where(since <= CHANGED_AT, HAS_ROOT)
+    roots = RP.id == RP.root_provider_id
+    query = select(func.count()).select_from(resource_providers).where(roots, RP.id.not_in(changed))
+    return int(tx.execute(query).scalar_one())
 
 
-def _told_of_since(moment: datetime) -> Select[tuple[str | None]]:
-    """Return a query for the providers in the newest journal rows since a moment."""
-    rows = select(J.provider_uuid).where(J.time >= moment).order_by(J.id.desc()).limit(MAX_CHANGES).subquery("rows")
-    return select(rows.c.provider_uuid).where(rows.c.provider_uuid.is_not(None))
+def drained_roots(tx: Transaction) -> Collection[int]:
+    """Return the roots of the trees in which an inventory is reserved as a whole by a drain."""
+    drained, has = drained_inventories.c, inventories.c
+    of_drain = and_(drained.provider_uuid == RP.uuid, has.resource_class_id == drained.resource_class_id)
+    source = resource_providers.join(inventories, has.resource_provider_id == RP.id).join(drained_inventories, of_drain)
+    query = select(RP.root_provider_id).select_from(source).where(has.reserved >= has.total, HAS_ROOT).distinct()
+    return [root for (root,) in tx.tuples(query)]
 
 
-def _of_tree(tx: Transaction, facets: Facets) -> list[ColumnElement[bool]]:
-    root = RP.root_provider_id
-    conditions: list[ColumnElement[bool]] = []
-    if facets.room:
-        conditions.append(root.in_(free_in_trees(tx, facets.room)))
-    if facets.kind:
-        conditions.append(root.in_(of_kind(facets.kind)))
-    if facets.disabled is not None:
-        disabled = disabled_roots(tx)
-        conditions.append(root.in_(disabled) if facets.disabled else root.not_in(disabled))
-    if facets.full is not None:
-        loads = tree_loads(tx)
-        those = select(loads.c.root_id).where(loads.c.load >= 1)
-        conditions.append(root.in_(those) if facets.full else root.not_in(those))
-    conditions += [root.in_(roots_in(uuids)) for uuids in facets.groups]
-    return conditions
+class NamedHost(NamedTuple):
+    """The root of a tree."""
+
+    id: int
+    uuid: str
+    name: str
+
+
+def named_hosts(tx: Transaction) -> list[NamedHost]:
+    """Return the roots of all trees, in the natural order of their names."""
+    rows = tx.tuples(select(RP.id, RP.uuid, NAME).where(IS_ROOT))
+    return [NamedHost(*row) for row in sorted(rows, key=lambda row: (natural_key(row[2]), row[0]))]
+
+
+def hosts_with(tx: Transaction, beginning: str) -> list[int]:
+    """Return the roots whose uuid starts with ``beginning``, at most two."""
+    begins = RP.uuid.startswith(beginning.lower(), autoescape=True)
+    query: Select[tuple[int]] = select(RP.id).where(IS_ROOT, begins).limit(2)
+    return [root for (root,) in tx.tuples(query)]

@@ -1,11 +1,7 @@
-"""The stocks of providers and trees by resource class, summed in SQL: how full trees are, of which kind, and the map.
-
-Trees with the same resource classes are of one kind. Each function of the map sends one statement, whatever the size of
-the cloud, or two if a name has to be looked up first.
-"""
+"""The stocks of providers and trees by resource class, summed in SQL: columns have no totals and reserved amounts."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -13,32 +9,20 @@ import os_traits
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
-    CompoundSelect,
-    Float,
     FromClause,
-    Select,
-    Subquery,
-    and_,
-    case,
     cast,
     func,
-    literal,
-    or_,
     select,
-    union,
 )
 
-from placement.allocators.natural_order import natural_key
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.order import J
 from placement.store.journal.watched import ALLOCATION
-from placement.store.providers import NAME, RP
-from placement.store.search.cloud_rows import HAS_ROOT
-from placement.store.stock import StockSource, stock_by_tree
+from placement.store.providers import RP
+from placement.store.stock import StockSource
 from placement.store.tables import (
     drained_inventories,
     inventories,
-    projects,
     resource_provider_traits,
     resource_providers,
 )
@@ -67,8 +51,8 @@ class ClassTotals(NamedTuple):
 
         A negative amount adds to the capacity instead.
         """
-        given, reserved = self.total - self.reserved, max(0, self.reserved)
-        return reserved * self.capacity / given if given > 0 else reserved
+        usable, reserved = self.total - self.reserved, max(0, self.reserved)
+        return reserved * self.capacity / usable if usable > 0 else reserved
 
     @property
     def free(self) -> int:
@@ -130,150 +114,32 @@ def _stocks_by(tx: Transaction, key: ColumnElement[int], ids: Collection[int]) -
     return totals
 
 
-def per_tree_and_class(tx: Transaction) -> Select[Any]:
-    """Return a query for (root_id, class_id, capacity, used) of all trees."""
-    has = stock_by_tree(keeps_usage=tx.database.keeps_usage).c
-    return select(
-        has.root_provider_id.label("root_id"),
-        has.resource_class_id.label("class_id"),
-        # If more is reserved than there is, the capacity is zero rather than negative.
-        summed(case((has.capacity > 0, has.capacity), else_=0)).label("capacity"),
-        summed(has.used).label("used"),
-    ).group_by(has.root_provider_id, has.resource_class_id)
+class ClassSums(NamedTuple):
+    """The sums of a resource class over all providers, as operators wrote them."""
+
+    total: int
+    reserved: int
 
 
-def disabled_roots(tx: Transaction) -> CompoundSelect[tuple[int]]:
-    """Return a query for the trees in which any provider has the trait, or is drained: reserved as a whole."""
-    trait = tx.names.traits.ids(tx.connection, [DISABLED]).get(DISABLED)
-    owners = select(_HAS.resource_provider_id).where(_HAS.trait_id == trait)
-    own = and_(_DRAINED.provider_uuid == RP.uuid, INV.resource_class_id == _DRAINED.resource_class_id)
-    drained = resource_providers.join(inventories, INV.resource_provider_id == RP.id).join(drained_inventories, own)
-    return union(
-        select(RP.root_provider_id).where(RP.id.in_(owners), HAS_ROOT),
-        select(RP.root_provider_id).select_from(drained).where(INV.reserved >= INV.total, HAS_ROOT),
-    )
-
-
-def disabled_hosts(tx: Transaction) -> set[int]:
-    """Return the roots of the trees that take no new consumers because of nova or of a drain."""
-    return {root for (root,) in tx.execute(disabled_roots(tx))}
-
-
-MAX_BITS = 62
-"""The most classes that distinguish kinds. No cloud has more, and they would not fit into a BIGINT."""
-
-
-class KindCount(NamedTuple):
-    """A kind of trees, and how many there are."""
-
-    classes: tuple[str, ...]
-    trees: int
-
-
-def kind_counts(tx: Transaction, *, limit: int) -> list[KindCount]:
-    """Return the most numerous kinds of trees."""
-    class_ids = [class_id for (class_id,) in tx.tuples(select(INV.resource_class_id).distinct())]
-    bits = {class_id: 1 << place for place, class_id in enumerate(sorted(class_ids)[:MAX_BITS])}
-    if not bits:
-        return []
-    each = per_tree_and_class(tx).subquery("each_class")
-    trees = select(summed(_bit(bits, each.c.class_id)).label("kind")).group_by(each.c.root_id).subquery("trees")
-    number = func.count().label("number")
-    query = select(trees.c.kind, number).group_by(trees.c.kind).order_by(number.desc(), trees.c.kind).limit(limit)
-    names = tx.names.classes.names(tx.connection, bits)
-    return [KindCount(_classes(int(kind), bits, names), count) for kind, count in tx.tuples(query)]
-
-
-def _bit(bits: Mapping[int, int], class_id: ColumnElement[int]) -> ColumnElement[int]:
-    return case({id_: literal(bit, BigInteger) for id_, bit in bits.items()}, value=class_id, else_=literal(0))
-
-
-def _classes(kind: int, bits: Mapping[int, int], names: Mapping[int, str]) -> tuple[str, ...]:
-    return tuple([names[class_id] for class_id, bit in bits.items() if kind & bit])
-
-
-def tree_loads(tx: Transaction) -> Subquery:
-    """Return a subquery of (root_id, load) for every tree: the load of its most loaded class."""
-    each = per_tree_and_class(tx).subquery("each_class")
-    return select(each.c.root_id, _load(each).label("load")).group_by(each.c.root_id).subquery("loads")
-
-
-def _load(each: Subquery) -> ColumnElement[float]:
-    """Return the load of the most loaded class, over rows of per_tree_and_class; null without any capacity."""
-    return func.max(case((each.c.capacity > 0, cast(each.c.used, Float) / each.c.capacity)))
-
-
-def free_in_trees(tx: Transaction, wanted: Mapping[int, int]) -> Select[Any]:
-    """Return a query for the roots of trees that have these amounts left in total, by class id."""
-    each = per_tree_and_class(tx).subquery("each_class")
-    enough = [
-        (each.c.class_id == class_id) & (each.c.capacity - each.c.used >= literal(amount, BigInteger))
-        for class_id, amount in sorted(wanted.items())
-    ]
-    return select(each.c.root_id).where(or_(*enough)).group_by(each.c.root_id).having(func.count() == len(wanted))
-
-
-def of_kind(class_ids: Collection[int]) -> Select[Any]:
-    """Return a query for the roots of trees that have exactly these classes."""
-    has = INV.resource_class_id
-    return (
-        select(RP.root_provider_id)
-        .select_from(inventories.join(resource_providers, RP.id == INV.resource_provider_id))
-        .group_by(RP.root_provider_id)
-        .having(
-            func.count(func.distinct(has)) == len(class_ids),
-            func.count(func.distinct(case((has.in_(sorted(class_ids)), has)))) == len(class_ids),
-        )
-    )
+def sums_by_class(tx: Transaction) -> dict[int, ClassSums]:
+    """Return the total and the reserved amount of each class, by id."""
+    query = select(INV.resource_class_id, summed(INV.total), summed(INV.reserved)).group_by(INV.resource_class_id)
+    return {class_id: ClassSums(int(total), int(reserved)) for class_id, total, reserved in tx.tuples(query)}
 
 
 MAX_CHANGES = 200_000
 """The most journal rows that are added up to look back."""
 
 
-class MappedHost(NamedTuple):
-    """The root of a tree."""
-
-    id: int
-    uuid: str
-    name: str
-
-
-def hosts(tx: Transaction) -> list[MappedHost]:
-    """Return the roots of all trees, in the natural order of their names."""
-    rows = tx.tuples(select(RP.id, RP.uuid, NAME).where(RP.parent_provider_id.is_(None)))
-    return [MappedHost(*row) for row in sorted(rows, key=lambda row: (natural_key(row[2]), row[0]))]
-
-
-def hosts_with(tx: Transaction, beginning: str) -> list[int]:
-    """Return the roots whose uuid starts with ``beginning``, at most two."""
-    begins = RP.uuid.startswith(beginning.lower(), autoescape=True)
-    return [root for (root,) in tx.tuples(select(RP.id).where(RP.parent_provider_id.is_(None), begins).limit(2))]
-
-
-def held_classes(tx: Transaction) -> list[str]:
-    """Return the names of the classes that any provider has, in the order of their ids."""
-    rows = tx.tuples(select(INV.resource_class_id).select_from(inventories).distinct())
-    ids = sorted([id_ for (id_,) in rows])
-    names = tx.names.classes.names(tx.connection, ids)
-    return [names[id_] for id_ in ids]
-
-
-def project_names(tx: Transaction, *, most: int) -> list[str]:
-    """Return the ids of some projects, newest first."""
-    query = select(projects.c.external_id).order_by(projects.c.id.desc()).limit(most)
-    return [name for (name,) in tx.tuples(query)]
-
-
-def used_since(tx: Transaction, class_name: str, moment: datetime) -> dict[int, int] | None:
-    """Return the growth of a class's usage since a moment, by tree; None if there are too many changes.
+def used_since(tx: Transaction, class_name: str, time: datetime) -> dict[int, int] | None:
+    """Return the growth of a class's usage since a time, by tree; None if there are too many changes.
 
     The cost grows with the number of changes, up to MAX_CHANGES.
     """
     class_id = tx.names.classes.ids(tx.connection, [class_name]).get(class_name)
     rows = (
         select(J.root_provider_id, J.old_amount, J.new_amount)
-        .where(J.time >= moment, J.kind == ALLOCATION, J.resource_class_id == class_id)
+        .where(J.time >= time, J.kind == ALLOCATION, J.resource_class_id == class_id)
         .limit(MAX_CHANGES + 1)
         .subquery("rows")
     )
@@ -281,7 +147,7 @@ def used_since(tx: Transaction, class_name: str, moment: datetime) -> dict[int, 
     query = select(rows.c.root_provider_id, cast(func.sum(grown), BigInteger), func.count()).group_by(
         rows.c.root_provider_id
     )
-    found = tx.tuples(query)
-    if sum(count for _root, _grown, count in found) > MAX_CHANGES:
+    sums = tx.tuples(query)
+    if sum(count for _root, _grown, count in sums) > MAX_CHANGES:
         return None
-    return {root: int(amount) for root, amount, _count in found if root is not None}
+    return {root: int(amount) for root, amount, _count in sums if root is not None}

@@ -1,6 +1,6 @@
 """What it takes to draw a tree, besides what each provider has (``store.bulk_read``)."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Join, Select, and_, distinct, func, select
 from placement.allocators.natural_order import natural_key
 from placement.store.bulk_read import BulkRead, bulk_read
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.console.consumers import ALLOCATIONS_IN_TREES, A, sums_held
+from placement.store.console.consumers import ALLOCATIONS_IN_TREES, A
 from placement.store.providers import NAME, RP
 from placement.store.tables import (
     consumer_types,
@@ -28,7 +28,7 @@ SHARES: str = os_traits.MISC_SHARES_VIA_AGGREGATE
 
 _HAS = resource_provider_traits.c
 _MEMBER = resource_provider_aggregates.alias("member")
-_OTHER = resource_provider_aggregates.alias("other")
+_NEIGHBOUR = resource_provider_aggregates.alias("neighbour")
 
 
 class Sharer(NamedTuple):
@@ -57,17 +57,6 @@ class PlacedAmount(NamedTuple):
     class_name: str
     used: int
     since: datetime | None
-
-
-class TreeHolder(NamedTuple):
-    """A consumer that uses a tree: from how many providers, since when, and how much of each class in total."""
-
-    consumer_uuid: str
-    project_id: str
-    consumer_type: str | None
-    providers: int
-    since: datetime | None
-    held: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,47 +94,17 @@ def consumer_counts(tx: Transaction, provider_ids: Collection[int]) -> dict[int,
     return dict(tx.tuples(query))
 
 
-def holders(tx: Transaction, part: TreePart, *, first: int, most: int) -> list[TreeHolder]:
-    """Return a page of the consumers that use a part of a tree, with the sums of what they hold there."""
-    each = (
-        select(
-            A.consumer_id,
-            func.count(distinct(A.resource_provider_id)).label("providers"),
-            func.min(A.created_at).label("since"),
-        )
-        .select_from(ALLOCATIONS_IN_TREES)
-        .where(*part.conditions)
-        .group_by(A.consumer_id)
-        .order_by(A.consumer_id)
-        .offset(first)
-        .limit(most)
-        .subquery("each")
-    )
-    query = (
-        select(each.c.consumer_id, projects.c.external_id, consumer_types.c.name, each.c.providers, each.c.since)
-        .select_from(
-            each.join(consumers, consumers.c.uuid == each.c.consumer_id)
-            .join(projects, projects.c.id == consumers.c.project_id)
-            .outerjoin(consumer_types, consumer_types.c.id == consumers.c.consumer_type_id)
-        )
-        .order_by(each.c.consumer_id)
-    )
-    rows = [*tx.execute(query)]  # with times as such
-    of_these = [A.consumer_id.in_([row[0] for row in rows]), *part.conditions]
-    sums = sums_held(tx, ALLOCATIONS_IN_TREES, A.consumer_id, where=of_these) if rows else {}
-    return [TreeHolder(uuid, project, type_, count, since, sums[uuid]) for uuid, project, type_, count, since in rows]
-
-
-def placed_amounts(tx: Transaction, part: TreePart, *, most: int) -> tuple[list[PlacedAmount], bool]:
-    """Return what the first ``most`` consumers hold in a part of a tree, and whether there are more of them."""
-    some = (
+def placed_amounts(tx: Transaction, part: TreePart, *, first: int = 0, most: int) -> tuple[list[PlacedAmount], bool]:
+    """Return what a page of the consumers of a part of a tree hold there, and whether more of them follow."""
+    page = (
         select(A.consumer_id)
         .select_from(ALLOCATIONS_IN_TREES)
         .where(*part.conditions)
         .distinct()
         .order_by(A.consumer_id)
+        .offset(first)
         .limit(most + 1)
-        .subquery("some")
+        .subquery("page")
     )
     query = (
         select(
@@ -159,16 +118,16 @@ def placed_amounts(tx: Transaction, part: TreePart, *, most: int) -> tuple[list[
             A.created_at,
         )
         .select_from(
-            ALLOCATIONS_IN_TREES.join(some, some.c.consumer_id == A.consumer_id)
+            ALLOCATIONS_IN_TREES.join(page, page.c.consumer_id == A.consumer_id)
             .join(consumers, consumers.c.uuid == A.consumer_id)
             .join(projects, projects.c.id == consumers.c.project_id)
             .join(users, users.c.id == consumers.c.user_id)
             .outerjoin(consumer_types, consumer_types.c.id == consumers.c.consumer_type_id)
         )
         .where(*part.conditions)
-        .order_by(A.consumer_id)
+        .order_by(A.consumer_id, A.resource_class_id)
     )
-    rows = [PlacedAmount(*row) for row in tx.execute(query)]
+    rows = [PlacedAmount(*row) for row in tx.execute(query)]  # with times as such
     names = tx.names.classes.names(tx.connection, {int(row.class_name) for row in rows})
     listed = set(list(dict.fromkeys([row.consumer_uuid for row in rows]))[:most])
     amounts = [row._replace(class_name=names[int(row.class_name)]) for row in rows if row.consumer_uuid in listed]
@@ -217,6 +176,6 @@ def served(tx: Transaction, provider_ids: Collection[int], *, root_id: int, most
 
 def _relatives() -> Join:
     """Return the join from members of aggregates to the other members."""
-    return _MEMBER.join(_OTHER, _OTHER.c.aggregate_id == _MEMBER.c.aggregate_id).join(
-        resource_providers, RP.id == _OTHER.c.resource_provider_id
+    return _MEMBER.join(_NEIGHBOUR, _NEIGHBOUR.c.aggregate_id == _MEMBER.c.aggregate_id).join(
+        resource_providers, RP.id == _NEIGHBOUR.c.resource_provider_id
     )
