@@ -1,7 +1,6 @@
 """``placement explain`` prints a waterfall, from the database or from a server."""
 
 import io
-import json
 
 import pytest
 
@@ -38,11 +37,6 @@ def test_the_waterfall_shows_what_each_condition_leaves(placement: Command, clou
     assert f"Cause: {cause}" in done.stdout
     assert "1 tree fails only this condition: 6 VCPU free" in done.stdout
     assert ["node3", "asked 6, free 4"] in rows
-
-
-def test_the_document_can_be_had_as_json(placement: Command, cloud: str):
-    done = placement.run("explain", "--json", QUERY)
-    assert json.loads(done.stdout)["cause"]["condition"] == "required"
 
 
 PASTED = {

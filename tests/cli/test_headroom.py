@@ -51,11 +51,6 @@ def test_flavors_are_counted(placement: Command, cloud: str) -> None:
     assert ["none", "0", "0", "0", "...................."] in rows
 
 
-def test_the_document_can_be_had_as_json(placement: Command, cloud: str) -> None:
-    done = placement.run("headroom", "--json", "/allocation_candidates?resources=VCPU:6")
-    assert json.loads(done.stdout)["fits"] == 2
-
-
 @pytest.mark.parametrize("arguments", [[], ["resources=VCPU:1", "--flavors"]])
 def test_either_a_query_or_the_flavors_are_asked_for(placement: Command, arguments: list[str]) -> None:
     assert "either a query or --flavors" in placement.run("headroom", *arguments).stderr

@@ -16,7 +16,7 @@ from placement.domain.inventory import Inventory
 from placement.services.allocations import delete_allocations, replace_allocations
 from placement.services.inventories import NewInventories, replace_inventories
 from placement.services.marks import ensure_trait, replace_aggregates, replace_provider_traits
-from placement.services.providers import create_provider, provider
+from placement.services.providers import create_provider, provider, update_provider
 from placement.services.whole_trees import DrainBy, drain, enable
 from placement.store.tables import placement_journal, resource_providers
 from placement.store.tables import traits as trait_rows
@@ -144,6 +144,23 @@ def test_trees_are_narrowed_to_a_group_of_the_planner_file(app, settings, demo: 
     refused = visitor.open("/ui/providers?group=rack:r9")
     assert refused.status_code == 400
     assert "planner.yaml names no aggregates rack:r9." in Document(refused.text).text
+
+
+def test_a_list_follows_what_it_is_made_of(app, settings, demo: None):
+    """Names, groups, kinds and what disables a host are remembered from page to page."""
+    planner = replace(settings.planner, aggregates={"rack": {"r1": (uuid_of("rack1"),)}})
+    visitor, database = Visitor(create_app(replace(settings, planner=planner))), app.extensions["placement"].database
+    assert names(visitor, "group=rack:r1&disabled=no") == ["compute1", "compute2", "storage1"]
+    update_provider(database, uuid_of("compute1"), name="zone10")
+    update_provider(database, uuid_of("compute3"), name="zone9")
+    replace_aggregates(database, uuid_of("compute3"), [uuid_of("rack1")])
+    create_provider(database, uuid=uuid_of("new"), name="zone8")
+    assert names(visitor, "") == ["compute2", "storage1", "zone8", "zone9", "zone10"]
+    assert names(visitor, "group=rack:r1") == ["compute2", "storage1", "zone9", "zone10"]
+    drain(database, uuid_of("compute2"), by=DrainBy.TRAIT)
+    drain(database, uuid_of("compute3"), by=DrainBy.RESERVE)
+    assert names(visitor, "disabled=yes") == ["compute2", "zone9"]
+    assert names(visitor, "kind=MEMORY_MB,VCPU") == ["zone9"]
 
 
 def test_a_tree_has_changed_as_the_journal_tells(app, demo: None, visitor: Visitor):
