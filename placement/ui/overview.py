@@ -57,7 +57,7 @@ class Notice(NamedTuple):
     text: str
     link: str
     advice: str
-    how_to: str
+    page: str
 
 
 def overview(call: Call) -> Response:
