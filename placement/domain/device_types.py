@@ -147,7 +147,7 @@ def group_paths(
     >>> group_paths({"alpha.gpu/group/gpu/0/cards": 1, "memory": "1GiB", "gpu/0/memory": 0}, DeviceSettings())
     {'gpu/0/PGPU': 1, 'MEMORY_MB': 1024}
     """
-    found: dict[str, int] = {}
+    by_path: dict[str, int] = {}
     for name, quantity in written.items():
         groups, base = _split(PREFIX.sub("", name, count=1))
         if is_enumerated(base) and not groups:
@@ -157,10 +157,10 @@ def group_paths(
         full = "/".join([*groups, resource_class])
         try:
             if amount := amount_in(resource_class, quantity):
-                found[full] = sum_of_amounts(found.get(full, 0), amount)
+                by_path[full] = sum_of_amounts(by_path.get(full, 0), amount)
         except ValueError as wrong:
             raise InvalidAt((*where, name), str(wrong)) from wrong
-    return found
+    return by_path
 
 
 def is_enumerated(base: str) -> bool:

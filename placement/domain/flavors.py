@@ -119,9 +119,10 @@ class _FlavorDemand:
         """Add ``resources`` or ``trait``, unless nova ignores it."""
         match = _KEY.fullmatch(key)
         if match and match[1] == "resources":
-            amount, known = _amount(value), match[3].startswith("CUSTOM_") or match[3] in os_resource_classes.STANDARDS
-            if known and amount is not None and amount >= 0:
-                self.resources[match[2]][match[3]] = amount
+            amount, name = _amount(value), match[3]
+            is_class = name.startswith("CUSTOM_") or name in os_resource_classes.STANDARDS
+            if is_class and amount is not None and amount >= 0:
+                self.resources[match[2]][name] = amount
                 self.specs.add(key)
         elif match and value in ("required", "forbidden"):
             self.traits[match[2]].add(match[3] if value == "required" else f"!{match[3]}")
@@ -147,27 +148,27 @@ def flavor_query(flavor: Flavor, *, root_required: Iterable[str] = ()) -> Flavor
     """
     specs = _effective(flavor.extra_specs)
     _check(flavor, specs)
-    asked = _FlavorDemand()
+    demand = _FlavorDemand()
     for key, value in specs.items():
-        asked.add_explicit(key, value)
-    asked.resources[""] |= _processors(flavor, specs)
-    _add_implied(flavor, specs, asked)
-    asked.traits[""] |= set(_traits(specs, _TRAITS))
+        demand.add_explicit(key, value)
+    demand.resources[""] |= _processors(flavor, specs)
+    _add_implied(flavor, specs, demand)
+    demand.traits[""] |= set(_traits(specs, _TRAITS))
     at_root = {ALWAYS_AT_ROOT, *root_required, *_traits(specs, _ROOT_TRAITS)}
     if "accel:device_profile" in specs:
         at_root.add("COMPUTE_ACCELERATORS")
-    said = asked.specs | {key for key in specs if key in (*_TRAITS, *_ROOT_TRAITS, "hw:mem_encryption", "hw:pmem")}
+    expressed = demand.specs | (specs.keys() & {*_TRAITS, *_ROOT_TRAITS, "hw:mem_encryption", "hw:pmem"})
     if specs.get("hw:cpu_policy") == "mixed":
-        said |= {"hw:cpu_dedicated_mask", "hw:cpu_realtime", "hw:cpu_realtime_mask"}
-    parameters = dict(_parameters(asked))
+        expressed |= {"hw:cpu_dedicated_mask", "hw:cpu_realtime", "hw:cpu_realtime_mask"}
+    parameters = dict(_parameters(demand))
     if specs.get("group_policy") in ("none", "isolate"):
         parameters["group_policy"] = specs["group_policy"]
-        said.add("group_policy")
+        expressed.add("group_policy")
     elif len([name for name in parameters if re.fullmatch("resources.+", name)]) > 1:
         raise ValueError("Placement refuses more than one numbered group without group_policy.")
     parameters["root_required"] = _joined(at_root)
     query = "&".join([f"{name}={value}" for name, value in parameters.items()])
-    return FlavorQuery(query, tuple(sorted(flavor.extra_specs.keys() - said)))
+    return FlavorQuery(query, tuple(sorted(flavor.extra_specs.keys() - expressed)))
 
 
 def _amount(value: str) -> int | None:
@@ -280,18 +281,18 @@ def _processors(flavor: Flavor, specs: Specs) -> dict[str, int]:
     return {"VCPU": flavor.vcpus - dedicated, "PCPU": dedicated + isolated}
 
 
-def _add_implied(flavor: Flavor, specs: Specs, asked: _FlavorDemand) -> None:
+def _add_implied(flavor: Flavor, specs: Specs, demand: _FlavorDemand) -> None:
     """Add what fields ask for, unless extra specs do, and what memory encryption and persistent memory take."""
     disk = flavor.disk + flavor.ephemeral + math.ceil(flavor.swap / MIB_PER_GIB)  # Swap counts as disk.
-    if not asked.includes("VCPU", "PCPU"):
-        asked.resources[""]["VCPU"] = flavor.vcpus
+    if not demand.includes("VCPU", "PCPU"):
+        demand.resources[""]["VCPU"] = flavor.vcpus
     for resource_class, amount in (("MEMORY_MB", flavor.ram), ("DISK_GB", disk)):
-        if not asked.includes(resource_class):
-            asked.resources[""][resource_class] = amount
+        if not demand.includes(resource_class):
+            demand.resources[""][resource_class] = amount
     names = ["MEM_ENCRYPTION_CONTEXT"] if "hw:mem_encryption" in specs else []
     for label in filter(None, map(str.strip, specs.get("hw:pmem", "").split(","))):
         names.append(os_resource_classes.normalize_name(f"PMEM_NAMESPACE_{label}"))
-    asked.resources[""] |= Counter(names)
+    demand.resources[""] |= Counter(names)
 
 
 def _traits(specs: Specs, table: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
@@ -300,14 +301,14 @@ def _traits(specs: Specs, table: Mapping[str, Mapping[str, str]]) -> Iterator[st
             yield from values[specs[key]].split()
 
 
-def _parameters(asked: _FlavorDemand) -> Iterator[tuple[str, str]]:
-    for suffix in sorted({*asked.resources, *asked.traits}):
-        if amounts := [f"{name}:{amount}" for name, amount in sorted(asked.resources[suffix].items()) if amount]:
+def _parameters(demand: _FlavorDemand) -> Iterator[tuple[str, str]]:
+    for suffix in sorted({*demand.resources, *demand.traits}):
+        if amounts := [f"{name}:{amount}" for name, amount in sorted(demand.resources[suffix].items()) if amount]:
             yield f"resources{suffix}", ",".join(amounts)
-        if asked.traits[suffix]:
+        if demand.traits[suffix]:
             if not amounts:
                 raise ValueError(f"Placement refuses required{suffix} without resources{suffix}.")
-            yield f"required{suffix}", _joined(asked.traits[suffix])
+            yield f"required{suffix}", _joined(demand.traits[suffix])
 
 
 def _joined(traits: Iterable[str]) -> str:

@@ -37,8 +37,8 @@ def in_planner_words(body: Annotations, devices: DeviceSettings) -> dict[str, An
     """
     hints = body.get(HINT, {})
     named = body.get(JOINT, {}).get("deviceTypes", ())
-    said: list[tuple[tuple[str, str], str]] = [((JOINT, "deviceTypes"), name) for name in named]
-    for path, name in said + [((HINT, name), name) for name in hints]:
+    named_types: list[tuple[tuple[str, str], str]] = [((JOINT, "deviceTypes"), name) for name in named]
+    for path, name in named_types + [((HINT, name), name) for name in hints]:
         if name not in devices.types:
             raise InvalidAt(path, f"There is no device type {name!r}; there are {', '.join(devices.types)}.")
     requests = body.get(REQUESTS, {})
@@ -123,9 +123,9 @@ def _besides_devices(requests: Mapping[str, int], devices: DeviceSettings) -> di
     return {"": {"resources": resources}} if resources else {}
 
 
-def _group(name: str, asked: Fraction, body: Annotations, devices: DeviceSettings) -> dict[str, Any]:
+def _group(name: str, requested: Fraction, body: Annotations, devices: DeviceSettings) -> dict[str, Any]:
     kind, hint = devices.types[name], body.get(HINT, {}).get(name, {})
-    count, amount = _instances(name, asked, body, kind)
+    count, amount = _instances(name, requested, body, kind)
     resources = {kind.resource_class: amount}
     group: dict[str, Any] = {}
     # Kubernetes writes null for absent values.
@@ -139,20 +139,20 @@ def _group(name: str, asked: Fraction, body: Annotations, devices: DeviceSetting
     return {"resources": resources, **group, "count": count}
 
 
-def _instances(name: str, asked: Fraction, body: Annotations, kind: DeviceType) -> Instances:
+def _instances(name: str, requested: Fraction, body: Annotations, kind: DeviceType) -> Instances:
     """Return how many devices to request, and how much of each."""
     hint = body.get(HINT, {}).get(name, {})
     if count := kind.shared and body[REQUESTS].get(kind.shared):
-        return count, _units(name, asked / count, kind)
-    if asked > kind.whole:
-        if asked % kind.whole:
+        return count, _units(name, requested / count, kind)
+    if requested > kind.whole:
+        if requested % kind.whole:
             sentence = (
-                f"More than one device of the type {name} is requested in multiples of {kind.whole}, not {asked}."
+                f"More than one device of the type {name} is requested in multiples of {kind.whole}, not {requested}."
             )
             raise InvalidAt((REQUESTS,), sentence)
         # As in Koordinator, this means whole devices, whatever the hint says.
-        return int(asked // kind.whole), kind.whole
-    amount = _units(name, asked, kind)
+        return int(requested // kind.whole), kind.whole
+    amount = _units(name, requested, kind)
     if hint.get("allocateStrategy") == "ApplyForAll":
         return "all", amount
     if hint.get("allocateStrategy") == "RequestsAsCount":

@@ -134,10 +134,10 @@ def _mappings(value: Any, where: PodPath) -> Iterator[tuple[PodPath, PodDocument
     """Yield the objects of a list, with their paths; manifests may leave it empty."""
     if value is not None and not isinstance(value, list):
         raise InvalidAt(where, "The value is not a list.")
-    for index, each in enumerate(value or ()):
-        if not isinstance(each, Mapping):
+    for index, entry in enumerate(value or ()):
+        if not isinstance(entry, Mapping):
             raise InvalidAt((*where, index), "The value is not an object.")
-        yield (*where, index), each
+        yield (*where, index), entry
 
 
 class _PodReader:
@@ -179,8 +179,8 @@ class _PodReader:
         running.add(self._quantities(spec.get("overhead"), (*where, "overhead")))
         requests: dict[str, Fraction] = {}
         for name, amount in running.items():
-            known = name if type_of(name, self._devices) else self._devices.host.get(name, name)
-            requests[known] = requests.get(known, Fraction()) + amount
+            resource = name if type_of(name, self._devices) else self._devices.host.get(name, name)
+            requests[resource] = requests.get(resource, Fraction()) + amount
         return {name: ceil(amount) for name, amount in requests.items() if amount}
 
     def _of_pod(self, spec: PodDocument, where: PodPath, containers: PodQuantities) -> PodQuantities:
@@ -199,13 +199,13 @@ class _PodReader:
         """Return what a container requests; a limit stands in for a missing request."""
         path = (*where, "resources")
         resources = _mapping(container.get("resources"), path)
-        both: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
         for key in ("limits", "requests"):
-            both |= _mapping(resources.get(key), (*path, key))
+            merged |= _mapping(resources.get(key), (*path, key))
         for port_path, port in _mappings(container.get("ports"), (*where, "ports")):
             if port.get("hostPort"):
                 self._note_condition((*port_path, "hostPort"))
-        return self._quantities(both, path)
+        return self._quantities(merged, path)
 
     def _quantities(self, amounts: Any, where: PodPath) -> PodQuantities:
         quantities = {}

@@ -159,7 +159,7 @@ def filled(trace: Trace, policy: str, seed: int, *, until: int = MILESTONES[-1])
         allocated={percent: allocated[percent // STEP] for percent in MILESTONES if percent <= until},
         allocated_by_arrival=allocated,
         useless_by_arrival=useless,
-        empty_hosts=_empty(at_the_first),
+        empty_hosts=sum(bool(host.devices) and _is_empty(host) for host in at_the_first),
         stranded={size: _stranded(at_the_first, size) for size in WHOLE_DEVICES},
         refused=dict(refused),
     )
@@ -176,16 +176,13 @@ def kind_of(task: DeviceTask) -> str:
     return "a part" if task.share < SIZE else f"{task.devices} GPU"
 
 
-def _empty(hosts: Sequence[FreeHost]) -> int:
-    return sum(bool(host.devices) and all(device.left == SIZE for device in host.devices) for host in hosts)
+def _is_empty(host: FreeHost) -> bool:
+    return all(device.left == SIZE for device in host.devices)
 
 
 def _stranded(hosts: Sequence[FreeHost], size: int) -> float:
-    return sum(_free(host) for host in hosts if sum(device.left == SIZE for device in host.devices) < size) / SIZE
-
-
-def _free(host: FreeHost) -> int:
-    return sum(device.left for device in host.devices)
+    short = [host.devices for host in hosts if sum(device.left == SIZE for device in host.devices) < size]
+    return sum(device.left for devices in short for device in devices) / SIZE
 
 
 SAMPLES = 50

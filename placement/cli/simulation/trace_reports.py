@@ -78,12 +78,11 @@ def come_and_go(folder: Path, workloads: Sequence[str], policies: Sequence[str],
     legend = "Tasks come and go; placed is the part of what they ask for over time, allocated the mean over time:"
     show(Report(table.records(), [legend, "", table]))
     if file is not None:
-        file.write_text(svg([_over_time(results, workload) for workload in workloads]))
-
-
-def _over_time(results: Mapping[tuple[str, str], ComeAndGone], workload: str) -> Chart:
-    lines = {policy: result.by_time for (name, policy), result in results.items() if name == workload}
-    return Chart(f"{workload}: allocated, in percent", lines, "time, in percent", 0, 100)
+        charts = []
+        for workload in workloads:
+            lines = {policy: result.by_time for (name, policy), result in results.items() if name == workload}
+            charts.append(Chart(f"{workload}: allocated, in percent", lines, "time, in percent", 0, 100))
+        file.write_text(svg(charts))
 
 
 def _runs(folder: Path, workloads: Sequence[str], policies: Sequence[str], seeds: Sequence[int]) -> Runs:

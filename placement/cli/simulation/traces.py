@@ -123,12 +123,12 @@ def read(folder: Path, workload: str) -> Trace:
     with _naming(f"{folder}: a row of {hosts} or {tasks}"):
         nodes, pods = list(_rows(folder / hosts)), list(_rows(folder / tasks))
         if not is_plain:
-            nodes, pods = [*map(_plain_node, nodes)], [*map(_plain_pod, pods)]
+            nodes = [
+                {"CPU": row["cpu_milli"], "MEMORY": row["memory_mib"], "devices": row["gpu"], "kind": row["model"]}
+                for row in nodes
+            ]
+            pods = [*map(_plain_pod, pods)]
         return Trace(_hosts(nodes), _tasks(pods), _stays(pods))
-
-
-def _plain_node(row: Row) -> Row:
-    return {"CPU": row["cpu_milli"], "MEMORY": row["memory_mib"], "devices": row["gpu"], "kind": row["model"]}
 
 
 def _plain_pod(row: Row) -> Row:
