@@ -30,14 +30,6 @@ MAX_LINES = 5
 WINDOW_S = 1.0
 
 
-class _Window:
-    __slots__ = ("began", "lines")
-
-    def __init__(self, began: float) -> None:
-        self.began = began
-        self.lines = 0
-
-
 class RationedLog:
     """Logs at most MAX_LINES lines of one cause within WINDOW_S, then how many it left out.
 
@@ -55,17 +47,15 @@ class RationedLog:
         self._clock = clock
         self._later = later or _by_a_thread
         self._lock = threading.Lock()
-        self._windows: dict[str, _Window] = {}
+        self._windows: dict[str, tuple[float, int]] = {}  # by cause: when its window began, and the lines since
 
     def write(self, level: int, cause: str, message: str, *values: Any, **options: Any) -> None:
         """Log a line unless its cause has used up its share; ``options`` are those of ``Logger.log``."""
         self._close(level, cause)
         with self._lock:
-            window = self._windows.get(cause)
-            if window is None:
-                window = self._windows[cause] = _Window(self._clock())
-            window.lines += 1
-            lines = window.lines
+            began, lines = self._windows.get(cause) or (self._clock(), 0)
+            lines += 1
+            self._windows[cause] = began, lines
         if lines <= MAX_LINES:
             self._log.log(level, message, *values, **options)
         elif lines == MAX_LINES + 1:
@@ -74,12 +64,12 @@ class RationedLog:
     def _close(self, level: int, cause: str) -> None:
         """Log how many lines were left out, if the window is over."""
         with self._lock:
-            window = self._windows.get(cause)
-            if window is None or self._clock() - window.began < WINDOW_S:
+            began, lines = self._windows.get(cause) or (self._clock(), 0)
+            if self._clock() - began < WINDOW_S:
                 return
             del self._windows[cause]
-        if window.lines > MAX_LINES:
-            self._log.log(level, "%d more like this within a second: %s", window.lines - MAX_LINES, cause)
+        if lines > MAX_LINES:
+            self._log.log(level, "%d more like this within a second: %s", lines - MAX_LINES, cause)
 
 
 def _by_a_thread(seconds: float, call: Callable[[], None]) -> None:

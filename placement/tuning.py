@@ -5,8 +5,9 @@ import gc
 import logging
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from werkzeug.wsgi import ClosingIterator
 
@@ -75,22 +76,22 @@ def retain_freed_memory() -> None:
     By default it returns nearly all of it, and the kernel zeroes each page it hands out again: a tenth of the time of
     an answer of several megabytes.
     """
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):
-        return
-    mallopt(_M_TRIM_THRESHOLD, RETAINED_BYTES)
-    mallopt(_M_MMAP_THRESHOLD, MAPPED_FROM_BYTES)
-    mallopt(_M_ARENA_MAX, ARENAS)
+    if mallopt := _of_glibc("mallopt"):
+        mallopt(_M_TRIM_THRESHOLD, RETAINED_BYTES)
+        mallopt(_M_MMAP_THRESHOLD, MAPPED_FROM_BYTES)
+        mallopt(_M_ARENA_MAX, ARENAS)
 
 
 def give_memory_back() -> None:
     """Return freed memory to the system after something memory-intensive; takes some milliseconds."""
-    try:
-        trim = ctypes.CDLL(None).malloc_trim
-    except (AttributeError, OSError, TypeError):
-        return
-    trim(0)
+    if trim := _of_glibc("malloc_trim"):
+        trim(0)
+
+
+def _of_glibc(function: str) -> Any:
+    with suppress(AttributeError, OSError, TypeError):
+        return getattr(ctypes.CDLL(None), function)
+    return None
 
 
 LOG = logging.getLogger(__name__)

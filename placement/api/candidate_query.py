@@ -103,6 +103,12 @@ def candidate_request(query: Query, version: Version) -> CandidateRequest:
     )
 
 
+def forgiving_request(query: Query, version: Version) -> CandidateRequest:
+    """Return the request of a query string that may leave out the group policy, which is then ``none``."""
+    has_policy = "group_policy" in query or version < (1, 25)
+    return candidate_request(query if has_policy else Query([*query.pairs, ("group_policy", "none")]), version)
+
+
 def _limit(value: str | None) -> int | None:
     """Return the maximum number of candidates. Ten digits or more mean no limit: no answer is that long."""
     return int(value) if value is not None and len(value) < 10 else None

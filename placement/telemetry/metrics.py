@@ -25,7 +25,6 @@ from placement.services.bulk_read import allocations, capacity
 from placement.services.journal import journal_extent
 from placement.settings import MetricsSettings
 from placement.store.connection.database import Database
-from placement.store.journal.history import JournalExtent
 from placement.telemetry.flavor_headroom import FlavorHeadroom, allocation_lines, capacity_lines, heading, with_help
 from placement.telemetry.meanings import MEANINGS
 from placement.telemetry.record import THREADS, Meters, RequestRecord, SearchSeen, ThreadUse
@@ -208,7 +207,7 @@ class Metrics(Meters):
         registry = CollectorRegistry()
         if self._directory.is_dir():
             multiprocess.MultiProcessCollector(registry, path=str(self._directory))  # type: ignore[no-untyped-call]
-        lines = [*self._server_lines(), *memory_lines(self._directory), *self._database_lines()]
+        lines = [*self._server_lines(), *self._database_lines()]
         return generate_latest(registry) + "".join(lines).encode()
 
     def _server_lines(self) -> Iterator[str]:
@@ -220,10 +219,20 @@ class Metrics(Meters):
         yield gauge("placement_journal_is_written", database.keeps_journal)
         if database.standby is not None:
             yield gauge("placement_standby_is_used", database.standby.may_serve())
+        memory = "placement_worker_memory_bytes"
+        yield heading(memory)
+        for pid in living_processes(self._directory):
+            if held := resident_bytes(pid):
+                yield f'{memory}{{pid="{pid}"}} {held}\n'
 
     def _database_lines(self) -> list[str]:
         try:
-            journal = journal_lines(journal_extent(self._database))
+            extent = journal_extent(self._database)
+            journal = [
+                gauge("placement_journal_rows", extent.rows),
+                gauge("placement_journal_age_seconds", extent.age_s),
+                gauge("placement_journal_lag_seconds", extent.lag_s),
+            ]
             shown = capacity_lines(capacity(self._database) if self._shows_capacity else None)
             held = allocation_lines(allocations(self._database)) if self._shows_allocations else ()
             return [*journal, *shown, *held, *with_help(self.headroom.lines())]
@@ -235,19 +244,3 @@ class Metrics(Meters):
 def gauge(name: str, value: float) -> str:
     """Return the lines of a gauge without labels."""
     return f"{heading(name)}{name} {float(value):.15g}\n"
-
-
-def journal_lines(extent: JournalExtent) -> Iterator[str]:
-    """Yield the lines about the journal's size and age, and how late its readers are."""
-    yield gauge("placement_journal_rows", extent.rows)
-    yield gauge("placement_journal_age_seconds", extent.age_s)
-    yield gauge("placement_journal_lag_seconds", extent.lag_s)
-
-
-def memory_lines(directory: Path) -> Iterator[str]:
-    """Yield the lines of the memory that each process of a server holds."""
-    name = "placement_worker_memory_bytes"
-    yield heading(name)
-    for pid in living_processes(directory):
-        if held := resident_bytes(pid):
-            yield f'{name}{{pid="{pid}"}} {held}\n'

@@ -131,7 +131,7 @@ class SearchSeen(NamedTuple):
 class Meters:
     """Those of a server without metrics: they record nothing."""
 
-    def searched(self, seen: SearchSeen) -> None:
+    def searched(self, search: SearchSeen) -> None:
         """Record a search for candidates."""
 
     def found_nothing(self, cause: str) -> None:

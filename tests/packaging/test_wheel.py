@@ -46,11 +46,11 @@ def test_the_wheel_carries_migrations_samples_and_licence_but_no_tests(wheel: Pa
         assert [name for name in names if name.endswith(ending)], f"no {ending} in {names}"
 
 
-def test_the_wheel_carries_the_pages_of_the_console_with_what_they_load(wheel: Path):
+def test_the_wheel_carries_pages_with_what_they_load(wheel: Path):
     names = set(zipfile.ZipFile(wheel).namelist())
     directory = SOURCE / "placement" / "ui"
     files = [path for part in ("static", "templates") for path in (directory / part).rglob("*") if path.is_file()]
-    assert files
+    files += [SOURCE / "placement" / "openapi" / name for name in ("page.html", "story.yaml")]
     assert [path for path in files if str(path.relative_to(SOURCE)) not in names] == []
 
 

@@ -3,9 +3,8 @@
 from flask import Response
 
 from placement.api.call import Call
-from placement.api.candidate_query import KEYS, candidate_request
+from placement.api.candidate_query import KEYS, forgiving_request
 from placement.api.planner.explain_json import explanation_json
-from placement.api.query import Query
 from placement.api.routing import planner_route
 from placement.api.versions import MAXIMUM, Version, requested_version
 from placement.candidates.explain.conditions import Condition, ConditionKind
@@ -29,8 +28,8 @@ def explain_candidates(call: Call) -> Response:
     if version < FIRST_VERSION:
         version = MAXIMUM
     # A missing policy is explained, although GET /allocation_candidates refuses it.
+    request = forgiving_request(query, version)
     lacks_policy = version >= POLICY_VERSION and POLICY not in query
-    request = candidate_request(Query([*query.pairs, (POLICY, "none")]) if lacks_policy else query, version)
     explained = explanation_of(
         call.database,
         request,

@@ -9,7 +9,7 @@ from flask import Response
 from placement.allocators.bundle_packing import Copies
 from placement.allocators.fair_share.tree import Amounts
 from placement.api.call import Call
-from placement.api.candidate_query import KEYS, candidate_request
+from placement.api.candidate_query import KEYS, forgiving_request
 from placement.api.fields import Fault, Field, Map, Object, integer, load_document, number, shown, text
 from placement.api.planner.candidates import options_for
 from placement.api.planner.fair_share import named
@@ -125,9 +125,7 @@ def count_query(call: Call) -> Response:
 
 def request_of_query(query: Query) -> CandidateRequest:
     """Return the request in a query string, read at the newest microversion."""
-    return candidate_request(
-        query if "group_policy" in query else Query([*query.pairs, ("group_policy", "none")]), MAXIMUM
-    )
+    return forgiving_request(query, MAXIMUM)
 
 
 def requests_of_flavors(flavors: Mapping[str, str]) -> dict[str, CandidateRequest]:
