@@ -94,13 +94,7 @@ class PooledRanking:
                 yield key, (*sorted(roots), alone.root), self._within(alone, roots), iter(choices)
 
     def _was_found(self, alone: Tree, roots: AbstractSet[int] | None, rows: Sequence[Sequence[int]]) -> bool:
-        """Note what sharing providers serve alone; tell whether another tree that gives nothing gave the same.
-
-        Args:
-            alone: the tree.
-            roots: the trees that the choices take from; None for the options of all choices.
-            rows: these choices, or options.
-        """
+        """Note what sharing providers serve alone; tell whether another tree that gives nothing gave the same."""
         if alone.gives_of_its_own:
             return False
         name = roots, tuple(map(tuple, rows))

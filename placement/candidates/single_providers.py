@@ -37,14 +37,7 @@ class SplitAmount(NamedTuple):
 def split_amounts(
     plan: Plan, columns: CloudColumns, class_ids: Mapping[str, int], *, sharing: Ints
 ) -> Iterator[SplitAmount]:
-    """Yield the largest amount of each class that a plan asks of one provider, if it is split; what shares may give it.
-
-    Args:
-        plan: the plan.
-        columns: the cloud.
-        class_ids: the ids of the plan's classes.
-        sharing: the positions of providers that share with other trees.
-    """
+    """Yield the largest amount of each class that a plan asks of one provider, if it is split and nobody shares it."""
     asked = [portion for slot in plan.slots for portion in slot.resources]
     for name, amount in {name: max(of for other, of in asked if other == name) for name, _ in asked}.items():
         stock = columns.stock(class_ids[name])

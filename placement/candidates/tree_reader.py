@@ -83,11 +83,7 @@ class Layout:
         return Places(dict(zip(ids, masks[self.is_in_place].tolist(), strict=True)), levels)
 
     def around(self, fits: Floats) -> dict[int, float]:
-        """Return how much fits around each provider: in its innermost place and inside it, or else on itself.
-
-        Args:
-            fits: how much fits on each.
-        """
+        """Return how much fits around each provider: in its innermost place and inside it, or else on itself."""
         anchors = np.concatenate((self._anchors, self._nearest(self._places)))
         kinds: Ints = np.zeros(len(anchors), dtype=np.int64)
         for column in anchors.T:  # several times as fast as unique rows

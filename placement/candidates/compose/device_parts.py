@@ -194,12 +194,7 @@ class TreeParts:
         return len({device_of(self._details, provider) for provider in right})
 
     def problems(self, options: PartProviders, *, is_ranked: bool) -> Iterator[DeviceProblem]:
-        """Yield what to ask the device allocator, with heads for all same_subtrees, in every combination.
-
-        Args:
-            options: the providers that may serve each part.
-            is_ranked: whether it matters how well providers fit.
-        """
+        """Yield what to ask the device allocator, with heads for all same_subtrees, in every combination."""
         counts = [self._count(part) for part in self._terms.parts]
         if all(counts):
             for heads, rows in self._heads(options, counts):

@@ -228,13 +228,7 @@ class _WantedPortion(NamedTuple):
 
 
 def _locations(details: PlannerTree, levels: Levels, usable: Collection[int]) -> tuple[Location, Mapping[Path, int]]:
-    """Return a tree as locations, and the provider that each of them stands for.
-
-    Args:
-        details: the tree.
-        levels: the levels; each provider is a location of the innermost of its own.
-        usable: the providers that may be taken from.
-    """
+    """Return a tree as locations, and the provider that each of them stands for."""
     ids: dict[Path, int] = {}
     children: dict[int | None, list[int]] = defaultdict(list)
     for provider, parent in details.parents.items():

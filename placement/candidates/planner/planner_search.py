@@ -49,13 +49,7 @@ class ProposalKeys:
         self.order = TreeOrder(reader, self._scores, wanted=wanted, kept=question.cloud.kept, least=least)
 
     def key_of(self, expected: Key, proposal: Proposal, changed: PlannerTree | None = None) -> Key | None:
-        """Return a proposal's key; None if the profile filters it out.
-
-        Args:
-            expected: the expected key of its tree.
-            proposal: the proposal.
-            changed: the tree, if it is not as it was read.
-        """
+        """Return a proposal's key; None if the profile filters it out."""
         if self._has_keys:
             return self.order.final(expected, proposal.counts, is_as_read=changed is None)
         _fails, _negated, root = expected
@@ -213,12 +207,7 @@ class PlannerSearch:
         return None
 
     def most_in(self, roots: Collection[int], *, members: int) -> int:
-        """Return for how many members some trees have room if nobody takes of them yet; by a few sums, so at most.
-
-        Args:
-            roots: the roots of the trees.
-            members: the number of members that want the same; counts no further.
-        """
+        """Return for how many members some trees have room if nobody takes of them yet; by a few sums, so at most."""
         if self._question.profile.filters:
             return members  # Where the best way is filtered out, another may not be, so nothing is proved of that tree.
         placed = 0

@@ -60,12 +60,7 @@ class Deciding(NamedTuple):
 
 
 class StocksByProvider:
-    """The stocks of providers, one object for all that are equal.
-
-    Args:
-        columns: what providers have.
-        classes: the names of the classes to look at, by id.
-    """
+    """The stocks of providers, one object for all that are equal."""
 
     def __init__(self, columns: CloudColumns, classes: Mapping[int, str]) -> None:
         self._columns = columns
@@ -178,13 +173,7 @@ def _roots(tree: Tree) -> frozenset[int]:
 
 
 def with_stocks(tree: Tree, plan: Plan, changed: Mapping[int, Mapping[str, Stock]]) -> Tree:
-    """Return a tree as it is if some providers have other stocks: with the options that have room, and their room.
-
-    Args:
-        tree: the tree, including options that merely have no room now.
-        plan: what is asked for.
-        changed: all stocks, by class, of each provider that has others.
-    """
+    """Return a tree as it is if some providers have other stocks: with the options that have room, and their room."""
 
     def has_room(provider: int, resources: Collection[tuple[str, int]]) -> bool:
         stocks = changed.get(provider)
@@ -214,11 +203,6 @@ def host_sketch(plans: Sequence[Plan], trees: Sequence[Tree], details: PlannerTr
     """Sketch a host with the providers that share with it; forms compare only for the same levels of places.
 
     Nothing about ids and names matters but their order. Providers are numbered by their ids.
-
-    Args:
-        plans: what is asked for on it.
-        trees: which of its providers can serve, for each plan.
-        details: the host; the same for all plans.
     """
     providers = sorted(details.parents)
     numbers: dict[int | None, int] = {provider: number for number, provider in enumerate(providers)}
@@ -272,10 +256,6 @@ class FormComposer:
     """Composes the proposals for one request, tree by tree.
 
     What earlier requests found in hosts of a form is kept, unless fragmentation counts: it depends on the whole cloud.
-
-    Args:
-        question: the request.
-        overlay: the assumed changes.
     """
 
     def __init__(self, question: "PlannerQuestion", overlay: Overlay) -> None:

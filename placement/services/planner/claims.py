@@ -239,15 +239,14 @@ def _refused(
 
 def _conflict(member: ClaimMember, generations: Mapping[str, int]) -> ConcurrentUpdate | None:
     """Return the conflict if a consumer holds something that is not to be replaced, or is at another generation."""
-    generation, expected_generation = generations.get(member.uuid), member.consumer.consumer_generation
-    if generation is not None and not member.replaces:
+    actual, stated = generations.get(member.uuid), member.consumer.consumer_generation
+    if actual is not None and not member.replaces:
         return ConcurrentUpdate(
-            f"consumer generation conflict - consumer {member.uuid} is at generation {generation}, but not from "
-            "this claim"
+            f"consumer generation conflict - consumer {member.uuid} is at generation {actual}, but not from this claim"
         )
-    if generation != expected_generation:
-        expected = "null" if generation is None else generation
-        return ConcurrentUpdate(f"consumer generation conflict - expected {expected} but got {expected_generation}")
+    if actual != stated:
+        expected = "null" if actual is None else actual
+        return ConcurrentUpdate(f"consumer generation conflict - expected {expected} but got {stated}")
     return None
 
 
@@ -268,11 +267,6 @@ class BatchedPlan:
 
 def claim_in_batch(database: Database, members: Sequence[ClaimMember], digest: str) -> Mapping[str, str] | None:
     """Plan with the claims of the same moment, and allocate; return the answers, or None if the claim is undecided.
-
-    Args:
-        database: the database.
-        members: who wants what: all or none, and none replaces what it holds.
-        digest: as in ``ClaimTerms``.
 
     Raises:
         ConcurrentUpdate: as ``claim``.

@@ -225,13 +225,7 @@ class OnePerPlace:
 
 
 def one_by_one(drafting: Drafting, members: Sequence[ClaimMember], *, closing: OnePerPlace | None = None) -> GangPlan:
-    """Give each member in turn the best place that is left.
-
-    Args:
-        drafting: the snapshot.
-        members: the members.
-        closing: closes hosts because of members on others; None for no such rule.
-    """
+    """Give each member in turn the best place that is left."""
     placing = Placing(drafting, members, closing)
     for member in members:
         if not placing.has_placed(member):

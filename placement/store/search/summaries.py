@@ -76,26 +76,14 @@ class ProvidersOfTrees(NamedTuple):
 def providers_of_trees(
     tx: Transaction, roots: Collection[int], members: dict[int, TreeMember] | None = None
 ) -> ProvidersOfTrees:
-    """Return the providers of the trees with these roots, of which there must be at least one.
-
-    Args:
-        tx: the transaction.
-        roots: the root ids.
-        members: all providers of these trees by id, if already read.
-    """
+    """Return the providers of the trees with these roots, of which there must be at least one."""
     if members is None:
         members = _members(tx, roots)
     return ProvidersOfTrees(roots, members, _TRAITS.read(tx, members))
 
 
 def tree_summaries(tx: Transaction, roots: Collection[int], known: ProvidersOfTrees | None = None) -> Summaries:
-    """Return the summaries of all providers of the trees with these roots.
-
-    Args:
-        tx: the transaction.
-        roots: the root ids.
-        known: the providers of these trees, and perhaps of others, if already read.
-    """
+    """Return the summaries of all providers of the trees with these roots."""
     if not roots:
         return Summaries()
     known_roots, members, pairs = known or providers_of_trees(tx, roots)
