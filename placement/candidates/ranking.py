@@ -14,7 +14,7 @@ import numpy as np
 
 from placement.allocators.compactness import MAX_COMPACTNESS, Counts, compactness
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit import NodeScorer, OwnPart
+from placement.allocators.strategy_fit.scorer import NodeScorer, OwnPart
 from placement.candidates.fragmentation import TreeFragmentation
 from placement.candidates.frontier import Key, KeyColumns
 from placement.candidates.scores import MAX_SCORE, ColumnScores

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
-from placement.allocators.fragmentation import DeviceTask, Outlook
+from placement.allocators.fragmentation.hosts import DeviceTask
+from placement.allocators.fragmentation.outlook import Outlook
 from placement.app import create_app
 from placement.cli.simulation import traces
 from placement.cli.simulation.packing import FillingHosts

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, Sra
+from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
 from placement.settings.planner import PlannerSettings
 from placement.settings.values import RankingSettings
 from tests.api.conftest import Api

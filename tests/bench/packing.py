@@ -15,7 +15,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
 
-from placement.allocators.fragmentation import Outlook
+from placement.allocators.fragmentation.outlook import Outlook
 from placement.cli.simulation import traces
 from placement.cli.simulation.packing import FillingHosts
 from placement.cli.simulation.trace_reports import FIRST_SEED

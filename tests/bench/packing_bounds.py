@@ -13,7 +13,7 @@ import numpy
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from placement.allocators.fragmentation import DeviceTask, FreeHost
+from placement.allocators.fragmentation.hosts import DeviceTask, FreeHost
 from placement.cli.simulation.traces import SIZE, Trace
 
 Pattern = tuple[tuple[int, int], ...]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from placement.allocators.fragmentation import DeviceTask, FreeDevice, FreeHost
+from placement.allocators.fragmentation.hosts import DeviceTask, FreeDevice, FreeHost
 from placement.cli.simulation.packing import POLICIES, come_and_gone
 from placement.cli.simulation.traces import SIZE, Trace
 

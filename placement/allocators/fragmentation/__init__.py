@@ -13,6 +13,8 @@ it does to that worth. Its ``cost`` has four parts, all in whole devices:
 
 The first is the published policy; the other three are this library's own.
 
+>>> from placement.allocators.fragmentation.hosts import DeviceSupply, DeviceTask, FreeDevice, FreeHost
+>>> from placement.allocators.fragmentation.outlook import Outlook
 >>> half, whole = DeviceTask({"VCPU": 4}, devices=1, share=500), DeviceTask({"VCPU": 8}, devices=1, share=1000)
 >>> outlook = Outlook({half: 1, whole: 1}, DeviceSupply({"": 4000}, size=1000, largest={"VCPU": 32}))
 >>> begun = FreeHost({"VCPU": 16}, (FreeDevice(500), FreeDevice(1000)))
@@ -21,30 +23,3 @@ The first is the published policy; the other three are this library's own.
 >>> outlook.best_device(begun, half)
 0
 """
-
-from placement.allocators.fragmentation.hosts import (
-    DeviceSupply,
-    DeviceTask,
-    ExpectedWork,
-    FragmentationSettings,
-    FreeDevice,
-    FreeHost,
-)
-from placement.allocators.fragmentation.mix import LearntMix, Work, size_of, work_of
-from placement.allocators.fragmentation.outlook import CostWeights, Outlook, tidiness
-
-__all__ = [
-    "CostWeights",
-    "DeviceSupply",
-    "DeviceTask",
-    "ExpectedWork",
-    "FragmentationSettings",
-    "FreeDevice",
-    "FreeHost",
-    "LearntMix",
-    "Outlook",
-    "Work",
-    "size_of",
-    "tidiness",
-    "work_of",
-]

@@ -5,8 +5,10 @@ requests off nodes that have scarce resources, *proportional* reserves other res
 ``Profile`` says which of them count and how much.
 
 Amounts are integers; choose units fine enough (thousandths of a core, megabytes). A class that a node lacks may be
-missing or 0. Names in requests and nodes are resource classes; ``resource_class`` translates a vendor's names.
+missing or 0. Names in requests and nodes are resource classes; ``entries.resource_class`` translates a vendor's.
 
+>>> from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Sra
+>>> from placement.allocators.strategy_fit.scorer import scorer_for
 >>> gpu_first = Profile(
 ...     fit=Fit({"PGPU": Preference("MostAllocated", 2), "VCPU": Preference("LeastAllocated", 1)}),
 ...     sra=Sra({"PGPU": 1}, weight=10),
@@ -15,23 +17,3 @@ missing or 0. Names in requests and nodes are resource classes; ``resource_class
 >>> scorer.classes, scorer.score((0, 32), (0, 0)), scorer.score((8, 16), (0, 0))
 (('PGPU', 'VCPU'), 1875.0, 750.0)
 """
-
-from placement.allocators.entries import InvalidEntry, resource_class
-from placement.allocators.strategy_fit.profile import MAX_NODE_SCORE, Fit, Preference, Profile, Proportional, Sra
-from placement.allocators.strategy_fit.scorer import NodeScorer, OwnPart, ScoredNode, Scorers, scorer_for
-
-__all__ = [
-    "MAX_NODE_SCORE",
-    "Fit",
-    "InvalidEntry",
-    "NodeScorer",
-    "OwnPart",
-    "Preference",
-    "Profile",
-    "Proportional",
-    "ScoredNode",
-    "Scorers",
-    "Sra",
-    "resource_class",
-    "scorer_for",
-]

@@ -7,7 +7,7 @@ from typing import Any
 
 from flask import Response
 
-from placement.allocators.fragmentation import ExpectedWork, FragmentationSettings
+from placement.allocators.fragmentation.hosts import ExpectedWork, FragmentationSettings
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Preference
 from placement.api.call import Call

@@ -10,7 +10,7 @@ from functools import partial
 from operator import itemgetter
 from typing import NamedTuple
 
-from placement.allocators.strategy_fit import ScoredNode
+from placement.allocators.strategy_fit.scorer import ScoredNode
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.frontier import FAILS, ONE_BY_ONE, Key, Keyed, Portion, best_first
 from placement.candidates.planner.planner_trees import MAX_BATCH, FormComposer, HostSketch, host_sketch, with_stocks

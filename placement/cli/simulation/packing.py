@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from placement.allocators.fragmentation import CostWeights, DeviceTask, FreeDevice, FreeHost, Outlook
+from placement.allocators.fragmentation.hosts import DeviceTask, FreeDevice, FreeHost
+from placement.allocators.fragmentation.outlook import CostWeights, Outlook
 from placement.cli.simulation.traces import SIZE, Trace
 
 TaskPlace = tuple[int, tuple[int, ...]]

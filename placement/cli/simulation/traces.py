@@ -19,7 +19,7 @@ from functools import cache, cached_property
 from math import inf
 from pathlib import Path
 
-from placement.allocators.fragmentation import DeviceSupply, DeviceTask, FreeDevice, FreeHost
+from placement.allocators.fragmentation.hosts import DeviceSupply, DeviceTask, FreeDevice, FreeHost
 
 DEVICES = "GPUs"
 """The unit of traces in which hosts have devices, and tasks ask for some."""

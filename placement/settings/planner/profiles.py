@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from placement.allocators.entries import InvalidEntry, Number, resource_class
-from placement.allocators.fragmentation import DeviceTask, ExpectedWork, FragmentationSettings
+from placement.allocators.fragmentation.hosts import DeviceTask, ExpectedWork, FragmentationSettings
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
 from placement.domain.device_types import DeviceSettings

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 from placement.allocators.entries import best_match, exact
 from placement.allocators.natural_order import natural_key
-from placement.allocators.strategy_fit import MAX_NODE_SCORE, Fit, Profile, Proportional, ScoredNode, Sra
-from placement.allocators.strategy_fit.scorer import asked_amounts
+from placement.allocators.strategy_fit.profile import MAX_NODE_SCORE, Fit, Profile, Proportional, Sra
+from placement.allocators.strategy_fit.scorer import ScoredNode, asked_amounts
 
 NodeAmounts = Mapping[str, int]
 

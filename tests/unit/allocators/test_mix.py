@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.fragmentation import DeviceTask, LearntMix, size_of, work_of
-from placement.allocators.fragmentation.mix import HALF_LIFE_S, MOST_FORMS
+from placement.allocators.fragmentation.hosts import DeviceTask
+from placement.allocators.fragmentation.mix import HALF_LIFE_S, MOST_FORMS, LearntMix, size_of, work_of
 
 ANY = DeviceTask({"VCPU": 4}, 1, 500)
 ONLY_A = DeviceTask({"VCPU": 4}, 1, 500, frozenset({"A"}))

@@ -8,14 +8,8 @@ from fractions import Fraction
 
 import pytest
 
-from placement.allocators.strategy_fit import (
-    Fit,
-    Preference,
-    Profile,
-    ScoredNode,
-    Sra,
-    scorer_for,
-)
+from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Sra
+from placement.allocators.strategy_fit.scorer import ScoredNode, scorer_for
 from tests.unit.allocators.strategy_fit_definitions import assess, best_first, can_serve
 
 FOO, T4, A10 = "CUSTOM_FOO", "CUSTOM_NVIDIA_COM_T4", "CUSTOM_NVIDIA_COM_A10"

@@ -5,17 +5,8 @@ from fractions import Fraction
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from placement.allocators.strategy_fit import (
-    Fit,
-    OwnPart,
-    Preference,
-    Profile,
-    Proportional,
-    ScoredNode,
-    Scorers,
-    Sra,
-    scorer_for,
-)
+from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
+from placement.allocators.strategy_fit.scorer import OwnPart, ScoredNode, Scorers, scorer_for
 from tests.unit.allocators.strategy_fit_definitions import assess, best_first, can_serve
 
 CLASSES = ["VCPU", "MEMORY_MB", "PGPU", "CUSTOM_GPU_A", "CUSTOM_GPU_B", "CUSTOM_NIC"]

@@ -5,13 +5,8 @@ Every verdict is checked in the plain and in the compiled form.
 
 import pytest
 
-from placement.allocators.strategy_fit import (
-    Fit,
-    Profile,
-    Proportional,
-    ScoredNode,
-    scorer_for,
-)
+from placement.allocators.strategy_fit.profile import Fit, Profile, Proportional
+from placement.allocators.strategy_fit.scorer import ScoredNode, scorer_for
 from tests.unit.allocators.strategy_fit_definitions import assess, best_first
 
 

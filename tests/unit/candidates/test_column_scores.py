@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.strategy_fit import OwnPart, scorer_for
+from placement.allocators.strategy_fit.scorer import OwnPart, scorer_for
 from placement.candidates.scores import ColumnScores
 from tests.unit.allocators.test_strategy_fit_properties import CLASSES, parts, profiles
 

@@ -1,6 +1,7 @@
 """The best device of a tree under a profile that judges devices."""
 
-from placement.allocators.fragmentation import DeviceSupply, DeviceTask, FragmentationSettings, Outlook
+from placement.allocators.fragmentation.hosts import DeviceSupply, DeviceTask, FragmentationSettings
+from placement.allocators.fragmentation.outlook import Outlook
 from placement.candidates.fragmentation import DeviceJudge
 
 GPU = "CUSTOM_GPU_MILLI"

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.fragmentation import DeviceSupply, DeviceTask, FreeDevice, FreeHost, Outlook
+from placement.allocators.fragmentation.hosts import DeviceSupply, DeviceTask, FreeDevice, FreeHost
+from placement.allocators.fragmentation.outlook import Outlook
 from placement.cli.simulation import traces
 from placement.cli.simulation.packing import FillingHosts, come_and_gone, filled
 
