@@ -31,13 +31,7 @@ def explained(
     locks: Sequence[PlaceLock] = (),
     profile: RankingProfile | None = None,
 ) -> Explained:
-    """Explain a request within the caller's transaction.
-
-    Args:
-        tx: the transaction.
-        request: the request.
-        locks: the locks of places.
-        profile: the ranking profile, if any: it may leave candidates out.
+    """Explain a request within the caller's transaction; a profile may leave candidates out.
 
     Raises:
         Invalid: a resource class or trait does not exist.
@@ -61,13 +55,9 @@ def condition_masks(
     locks: Sequence[PlaceLock] = (),
     only_root: int | None = None,
 ) -> ConditionMasks:
-    """Return the conditions of a plan in a snapshot.
+    """Return the conditions of a plan in a snapshot, in the tree with a root, or in all.
 
-    Args:
-        tx: the snapshot.
-        plan: the plan.
-        locks: the locks of places: whoever is inside one that is held serves nobody else.
-        only_root: the root of the only tree to look at; None for all trees.
+    Whoever is inside a place whose lock is held serves nobody else.
 
     Raises:
         Invalid: a resource class or trait does not exist.

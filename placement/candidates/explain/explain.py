@@ -131,7 +131,7 @@ def near_misses(alike: AlikeTrees, budget: RequestBudget) -> tuple[NearMiss, ...
         others = [demand.reached for demand in cloud.demands if demand.groups != part.groups]
         if others and not np.logical_and.reduce(others).any():
             continue
-        less = cloud.other(with_traits_apart(plan_for(request)))
+        less = CloudMasks(with_traits_apart(plan_for(request)), cloud.masks)
         served = serving_trees(AlikeTrees(less), SlotSearch(less.plan, budget), less.trees)
         if len(served.trees):
             shown = shortages(cloud, part, served.trees) if part.kind == ConditionKind.RESOURCE else ()

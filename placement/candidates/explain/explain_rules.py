@@ -239,7 +239,7 @@ class _RulesExplained:
         return serving_trees(self._alike, RuleSearch(self._searches, request, self._plan), among)
 
     def _served_paths(self, request: PlannerRequest) -> ServingTrees:
-        cloud = self._cloud.other(self._searches.plan_of_paths(request))
+        cloud = CloudMasks(self._searches.plan_of_paths(request), self._cloud.masks)
         alike = AlikeTrees(cloud, seen=self._searches.seen, nested=True)
         return serving_trees(alike, RuleSearch(self._searches, request, cloud.plan), cloud.trees)
 

@@ -131,15 +131,10 @@ class HintKind(Worded):
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A lesson about a condition.
+    """A lesson about a misunderstood condition, and the number of trees it shows in.
 
-    Args:
-        kind: what it is about.
-        condition: the misunderstood condition.
-        trees: the number of trees it shows in.
-        here, there: providers of one such tree: one that could serve, and the one that has what it lacks; or its root,
-            and the one that does not share with it.
-        split: the amount, if it is about one that no single provider has.
+    ``here`` and ``there`` are providers of one such tree: one that could serve, and the one that has what it lacks; or
+    its root, and the one that does not share with it. ``split`` is an amount that no single provider has.
     """
 
     kind: HintKind

@@ -57,6 +57,8 @@ class ConditionMasks:
         self.serving = serving
         self.columns = serving.columns
         self.providers = serving.columns.providers
+        self.demands: dict[tuple[object, ...], MaskedDemand] = {}
+        """The demands under these conditions, each worked out once for all plans."""
         self._only_tree = None if only_root is None else int(self.providers.tree_indices([only_root])[0])
         withheld = serving.withheld
         concerned = [self.with_stock(name) for name in serving.ids.classes]
@@ -171,15 +173,10 @@ class Servers(NamedTuple):
 
 
 class MaskedDemand:
-    """A demand under its conditions. ``reached`` has the trees in which any provider can serve it.
+    """A demand of some groups under its conditions. ``reached`` has the trees in which any provider can serve it.
 
     The aggregates of a root span its tree, but they do not mix with a provider's own: either the provider is in an
     aggregate of every set, or the root is. So judging by the root is a way of its own, in which all stand once more.
-
-    Args:
-        masks: the conditions.
-        asked: the demand.
-        groups: the groups that ask for it.
     """
 
     def __init__(self, masks: ConditionMasks, asked: Demand, groups: tuple[str, ...]) -> None:
@@ -243,34 +240,21 @@ class MaskedDemand:
         return [] if condition is None else [number for number, other in every if condition.includes(other)]
 
     def _looking(self, numbers: Sequence[int]) -> Servers:
-        start, wanted = (
-            self._bounds[-1],
-            np.zeros(FIRST_CONDITION + len(self.conditions) + len(self.amounts), dtype=bool),
-        )
-        wanted[[*numbers]] = True
-        is_wanted, own = wanted[self._look], np.zeros(len(self._masks.providers.ids), dtype=bool)
+        start, own = self._bounds[-1], np.zeros(len(self._masks.providers.ids), dtype=bool)
+        is_wanted = np.isin(self._look, numbers)
         own[self._at[:start][is_wanted[:start]]] = True
-        if not wanted[FITS]:
+        if FITS not in numbers:
             own[self._at[:start][self._look[:start] == FITS]] = False
         return Servers(np.flatnonzero(own), self._at[start:][is_wanted[start:]])
 
 
 class CloudMasks:
-    """A cloud under the conditions of a plan that need no search.
+    """A cloud under the conditions of a plan that need no search."""
 
-    Args:
-        plan: the plan.
-        masks: the conditions on single providers.
-        known: the demands of other plans, to reuse and add to.
-    """
-
-    def __init__(
-        self, plan: Plan, masks: ConditionMasks, known: dict[tuple[object, ...], MaskedDemand] | None = None
-    ) -> None:
+    def __init__(self, plan: Plan, masks: ConditionMasks) -> None:
         self.plan = plan
         self.masks = masks
         self.providers = masks.providers
-        self._known = {} if known is None else known
         self.options = [self._demand(index) for index in range(len(plan.demands))]
         """All demands, with those for whatever could serve a group that wants all."""
         self.demands = [demand for demand in self.options if not demand.asked.ignores_usage]
@@ -278,10 +262,6 @@ class CloudMasks:
         sets = [*[demand.reached for demand in self.demands], *[trees for _condition, trees in self.filters]]
         self.fails = np.sum([~trees for trees in sets], axis=0)
         """How many of the conditions each tree fails, a provider for each demand among them."""
-
-    def other(self, plan: Plan) -> "CloudMasks":
-        """Return the same cloud under the conditions of another plan."""
-        return CloudMasks(plan, self.masks, self._known)
 
     @property
     def trees(self) -> Flags:
@@ -325,11 +305,11 @@ class CloudMasks:
         )
 
     def _demand(self, index: int) -> MaskedDemand:
-        demand, groups = self.plan.demands[index], groups_of(self.plan, index)
+        demand, groups, demands = self.plan.demands[index], groups_of(self.plan, index), self.masks.demands
         key = groups, demand.ignores_usage, demand.identity
-        if key not in self._known:
-            self._known[key] = MaskedDemand(self.masks, demand, groups)
-        return self._known[key]
+        if key not in demands:
+            demands[key] = MaskedDemand(self.masks, demand, groups)
+        return demands[key]
 
     def _filters(self) -> Iterator[Met]:
         """Yield the conditions on the root, then on traits that some provider in the tree or sharing with it must have.

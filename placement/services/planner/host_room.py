@@ -36,7 +36,7 @@ class HostRoom:
     members: Sequence[ClaimMember]
     drafts: list[Draft] = field(default_factory=list)
     """The drafts of members on the hosts of the last query, host by host."""
-    _known: "dict[CanonicalForm, dict[Mix, _HostWithMembers | None]]" = field(default_factory=dict)
+    _filled_hosts: "dict[CanonicalForm, dict[Mix, _HostWithMembers | None]]" = field(default_factory=dict)
     _models: "dict[CanonicalForm, HostSketch]" = field(default_factory=dict)
     _tries: Budget = field(default_factory=lambda: Budget(PLACES_OF_A_GANG))
     _is_certain: bool = True
@@ -105,19 +105,18 @@ class HostRoom:
         self, root: int, mix: Mix, overlay: Overlay, host: HostSketch | None
     ) -> tuple[_HostWithMembers | None, Mix]:
         """Return a host with members in it; or None, and the mix that it does not hold."""
-        known: dict[Mix, _HostWithMembers | None] = {}
+        hosts: dict[Mix, _HostWithMembers | None] = {}
         if host is not None:
-            known = self._known.setdefault(host.form, {})
+            hosts = self._filled_hosts.setdefault(host.form, {})
             model = self._models.setdefault(host.form, host)
             root = model.providers[host.providers.index(root)] if host.providers else root
         filled = _HostWithMembers(overlay)
         for kind, reached in _steps(mix):
-            if reached not in known:
-                known[reached] = self._with_one_more(root, kind, filled) or self._anew(root, reached, overlay)
-            found = known[reached]
-            if found is None:
+            if reached not in hosts:
+                hosts[reached] = self._with_one_more(root, kind, filled) or self._anew(root, reached, overlay)
+            if (host_with_more := hosts[reached]) is None:
                 return None, reached
-            filled = found
+            filled = host_with_more
         return filled, mix
 
     def _with_one_more(self, root: int, kind: int, filled: _HostWithMembers) -> _HostWithMembers | None:

@@ -61,18 +61,14 @@ STEPS_PER_REQUEST = 4 * STEPS
 
 
 class Composers:
-    """The composers of one client request, and their budget.
-
-    Args:
-        steps: the budget in all.
-    """
+    """The composers of one client request, and their budget of steps."""
 
     def __init__(self, steps: int = STEPS_PER_REQUEST) -> None:
         self.budget = Budget(steps)
         """The budget of the request as a whole."""
         self.budget_now = self.budget
         """The budget of the member that is being placed; without members, the whole one."""
-        self._known: list[tuple[PlannerRequest, PlannerOptions, Prepared]] = []
+        self._prepared: list[tuple[PlannerRequest, PlannerOptions, Prepared]] = []
 
     def allot(self, *, among: int) -> None:
         """Allot the next of ``among`` members an equal part of the steps left; what it leaves goes to later ones."""
@@ -84,18 +80,18 @@ class Composers:
         Raises:
             InvalidAt: the request names a level that does not exist.
         """
-        for *asked, prepared in self._known:
+        for *asked, prepared in self._prepared:
             if asked == [request, options]:
                 return prepared
-        prepared = self._of_paths(request, options) if request.paths else self._of_groups(request, options)
-        self._known.append((request, options, prepared))
+        if request.paths:
+            prepared = self._of_paths(request, options)
+        else:
+            plan, levels = plan_with_everything(request), options.levels_for(request)
+            judge = options.judge.latest if options.judge else None
+            composer = DeviceComposer(request, plan, levels, locks=options.locks, judge=judge)
+            prepared = Prepared(plan, levels, composer, options.written(request))
+        self._prepared.append((request, options, prepared))
         return prepared
-
-    def _of_groups(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
-        plan, levels = plan_with_everything(request), options.levels_for(request)
-        judge = options.judge.latest if options.judge else None
-        composer = DeviceComposer(request, plan, levels, locks=options.locks, judge=judge)
-        return Prepared(plan, levels, composer, options.written(request))
 
     def _of_paths(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
         levels = options.levels_for(request)
@@ -193,9 +189,11 @@ def seen_cloud(tx: Transaction, request: PlannerRequest, levels: Levels, reader:
 
 def traits_that_decide(request: PlannerRequest, levels: Levels) -> frozenset[str]:
     """Return the traits of levels, and those that rules about single devices or enumerations name."""
-    devices = [one.device for one in request.groups if one.device is not None]
+    devices = [group.device for group in request.groups if group.device is not None]
     enumerated = [traits for _name, traits in request.enumerated()]
-    return frozenset(levels.traits).union(*enumerated, *[one.forbidden.union(*one.required) for one in devices])
+    return frozenset(levels.traits).union(
+        *enumerated, *[device.forbidden.union(*device.required) for device in devices]
+    )
 
 
 def _check_names(tx: Transaction, request: PlannerRequest, plan: Plan) -> None:
@@ -203,7 +201,7 @@ def _check_names(tx: Transaction, request: PlannerRequest, plan: Plan) -> None:
     names = {name for demand in plan.demands for name, _amount in demand.resources}
     classes = tx.names.classes.ids(tx.connection, names)
     for name in sorted(names - classes.keys()):
-        similar = similar_names(name, [one.name for one in all_classes(tx)])
+        similar = similar_names(name, [resource_class.name for resource_class in all_classes(tx)])
         hint = f" Similar: {', '.join(similar)}." if similar else ""
         raise InvalidAt(_place_of_class(request, name), f"There is no resource class {name}.{hint}")
     asked = list(_traits_of(request))
@@ -216,10 +214,10 @@ def _check_names(tx: Transaction, request: PlannerRequest, plan: Plan) -> None:
 
 def _place_of_class(request: PlannerRequest, resource_class: str) -> tuple[str, ...]:
     """Return the path in the document where a class is first asked for."""
-    for one in request.groups:
-        if resource_class in one.group.resources:
-            written = request.written.get((one.suffix, resource_class))
-            return ("paths", written) if written else ("groups", one.suffix, "resources", resource_class)
+    for group in request.groups:
+        if resource_class in group.group.resources:
+            written = request.written.get((group.suffix, resource_class))
+            return ("paths", written) if written else ("groups", group.suffix, "resources", resource_class)
     names = [name for container in request.all_paths() for name in container.paths]
     named = [name for name in names if name.rpartition("/")[2] == resource_class]
     return ("paths", *named[:1])
@@ -230,7 +228,7 @@ def _traits_of(request: PlannerRequest) -> Iterator[tuple[tuple[str, ...], froze
     yield ("root_required",), request.root_required | request.root_forbidden
     for name, traits in request.enumerated():
         yield ("paths", name), traits
-    for one in request.groups:
-        for group, key in ((one.group, "required"), (one.device, "selector")):
-            if group is not None:
-                yield ("groups", one.suffix, key), group.forbidden.union(*group.required)
+    for group in request.groups:
+        for conditions, key in ((group.group, "required"), (group.device, "selector")):
+            if conditions is not None:
+                yield ("groups", group.suffix, key), conditions.forbidden.union(*conditions.required)
