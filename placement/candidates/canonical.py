@@ -22,7 +22,7 @@ CanonicalForm = tuple[object, ...]
 Sketch = tuple[CanonicalForm, tuple[int, ...]]
 """A tree without ids: its canonical form, and the provider that each number in it stands for."""
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 UsefulRoom = Mapping[str, Mapping[float, float]]
@@ -38,10 +38,9 @@ def useful_room(plan: Plan) -> UsefulRoom:
 
 
 class _RoundedDown(dict[float, float]):
-    """Numbers and the largest sum that is no higher; computed on demand, because few numbers occur.
+    """Numbers and the largest of some ascending sums that is no higher; the number itself if there are no sums.
 
-    Args:
-        sums: the sums, ascending; if there are none, numbers stay as they are.
+    Computed on demand, because few numbers occur.
     """
 
     def __init__(self, sums: Sequence[int]) -> None:
@@ -50,8 +49,8 @@ class _RoundedDown(dict[float, float]):
 
     def __missing__(self, number: float) -> float:
         at = bisect_right(self._sums, number) - 1
-        found = self[number] = self._sums[max(0, at)] if self._sums else number
-        return found
+        rounded = self[number] = self._sums[max(0, at)] if self._sums else number
+        return rounded
 
 
 def _sums(plan: Plan, name: str) -> list[int]:
@@ -59,32 +58,32 @@ def _sums(plan: Plan, name: str) -> list[int]:
     sums = {0}
     for slot in plan.slots:
         amount = dict(slot.resources).get(name, 0)
-        sums |= {one + amount for one in sums}
+        sums |= {total + amount for total in sums}
         if len(sums) > MAX_SUMS:
             return []
     return sorted(sums)
 
 
-class Memo(dict[Hashable, Found]):
-    """Memoises what was found in trees, by canonical form, within one request.
+class Memo(dict[Hashable, Result]):
+    """Memoises results in trees, by canonical form, within one request.
 
     Args:
-        most: how many forms to remember. A request that meets more of them gains little from memoising the rest.
+        limit: how many forms to remember. A request that meets more of them gains little from memoising the rest.
     """
 
-    def __init__(self, most: int = 1000) -> None:
+    def __init__(self, limit: int = 1000) -> None:
         super().__init__()
-        self._most = most
+        self._limit = limit
 
     @property
     def is_full(self) -> bool:
         """Whether there is no room left for another form."""
-        return len(self) >= self._most
+        return len(self) >= self._limit
 
-    def remember(self, form: Hashable, found: Found) -> None:
-        """Remember what was found, if there is room."""
+    def remember(self, form: Hashable, result: Result) -> None:
+        """Remember a result, if there is room."""
         if not self.is_full:
-            self[form] = found
+            self[form] = result
 
 
 class Sketcher:

@@ -85,15 +85,15 @@ def _ids(tx: Transaction, uuids: Collection[str]) -> Mapping[str, int]:
     """Return the ids of those providers that exist. Successive requests name much the same ones, which are kept."""
     cloud = cloud_in(tx)
     kept = cloud.kept.find(IDS)
-    known: dict[str, int] = kept.value if kept is not None else {}
+    ids: dict[str, int] = kept.value if kept is not None else {}
     if kept is not None and kept.changed:
-        roots = cloud.columns.providers.root_of(known.values())
-        left = {id_ for id_, root in roots.items() if root not in kept.changed}
-        known = {uuid: id_ for uuid, id_ in known.items() if id_ in left}
-    if unknown := {*uuids} - known.keys():
-        known = {uuid: known[uuid] for uuid in uuids if uuid in known} | ids_by_uuid(tx, unknown)
-        cloud.kept.keep(IDS, known, size=BYTES_OF_ID * len(known))
-    return known
+        roots = cloud.columns.providers.root_of(ids.values())
+        unchanged = {id_ for id_, root in roots.items() if root not in kept.changed}
+        ids = {uuid: id_ for uuid, id_ in ids.items() if id_ in unchanged}
+    if unknown := {*uuids} - ids.keys():
+        ids = {uuid: ids[uuid] for uuid in uuids if uuid in ids} | ids_by_uuid(tx, unknown)
+        cloud.kept.keep(IDS, ids, size=BYTES_OF_ID * len(ids))
+    return ids
 
 
 def _check_names(tx: Transaction, requests: TakenRows[str], ids: Mapping[str, int]) -> None:

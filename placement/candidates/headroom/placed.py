@@ -1,9 +1,9 @@
-"""Counts copies of a request with rules about places in one tree, by packing what its proposals take."""
+"""Counts copies of a request with rules about places, tree by tree, by packing what its proposals take."""
 
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -11,7 +11,9 @@ from placement.allocators.budget import Budget
 from placement.allocators.bundle_packing import BundlePacking, Copies, exactly, undominated
 from placement.candidates.compose.proposals import Proposal, ProposalComposer
 from placement.candidates.headroom.counting import CountedTrees
-from placement.candidates.planner.planner_trees import with_stocks
+from placement.candidates.planner.planner_search import PlannerSearch
+from placement.candidates.planner.planner_trees import host_sketch, with_stocks
+from placement.candidates.planner.question import PlannerQuestion
 from placement.cloud.alike import distinct_rows
 from placement.cloud.providers import Ints
 from placement.domain.overlay import AS_IT_IS, Overlay
@@ -35,25 +37,16 @@ _PlaceOrClass = tuple[int, str]
 
 _IN_IT = ""
 
+MAX_TRIES = 600
+"""How often to compose for one request; trees not reached by then get bounds."""
 
-class PlacedTrees(Protocol):
-    """Counts the copies of a request with rules about places, given how many fit without the rules."""
+STEPS_OF_PACKING = 200_000
 
-    @property
-    def avoided(self) -> Collection[int]:
-        """The roots of trees that the request leaves out."""
-
-    def kinds(self, trees: Ints) -> Ints:
-        """Return the kind of each tree, by index: trees of a kind with equal bounds have room for as many copies."""
-
-    def in_trees(self, bounds: Mapping[int, int]) -> Mapping[int, Copies]:
-        """Return how many copies fit into trees, by root, given how many would without the rules."""
-
-    def in_empty(self, bounds: Mapping[int, int]) -> Mapping[int, Copies]:
-        """Return the same for trees that are like these, but empty."""
+READ_TOGETHER = 500
+"""How many trees are read in detail at a time."""
 
 
-def as_placed(counted: Sequence[CountedTrees], placed: PlacedTrees) -> list[CountedTrees]:
+def as_placed(counted: Sequence[CountedTrees], placed: "PlacedCopies") -> list[CountedTrees]:
     """Return how often trees can serve a request with rules about places; pools no longer bound it."""
     kept = [trees.chosen(~np.isin(trees.trees.roots, [*placed.avoided])) for trees in counted]
     kept = [trees for trees in kept if len(trees.most)]
@@ -71,27 +64,114 @@ def as_placed(counted: Sequence[CountedTrees], placed: PlacedTrees) -> list[Coun
     return placed_trees
 
 
-@dataclass(frozen=True, slots=True)
-class TreeFilling:
-    """Counts the copies of one request, tree by tree.
+@dataclass
+class PlacedCopies:
+    """Counts the copies of one request with rules about places, in a snapshot with assumed changes.
 
     Args:
-        plan: the plan of the request.
-        best: composes the best proposal.
+        question: the request.
         every: composes up to ``MAX_WAYS`` proposals; None if no composer gives them all.
         steps: limits composing, over all trees.
-        packing: limits packing.
-        tries: limits how many times anything is composed.
+        overlay: the changes.
+        emptied: returns the overlay under which some trees, by root, are empty as well.
+        like: the tree that each hypothetical tree is modelled on.
+        kind_of_tree: the kind of each tree under the overlay, by index.
     """
 
-    plan: Plan
-    best: ProposalComposer
+    question: PlannerQuestion
     every: ProposalComposer | None
     steps: Budget
-    packing: Budget
-    tries: Budget
+    overlay: Overlay
+    emptied: Callable[[Collection[int]], Overlay]
+    like: Mapping[int, int]
+    kind_of_tree: Ints
+    _packing: Budget = field(default_factory=lambda: Budget(STEPS_OF_PACKING))
+    _tries: Budget = field(default_factory=lambda: Budget(MAX_TRIES))
+    _copies_by_form: dict[object, Copies] = field(default_factory=dict)
 
-    def copies(self, tree: Tree, details: PlannerTree, most: int) -> Copies:
+    @property
+    def _plan(self) -> Plan:
+        return self.question.prepared.plan
+
+    @property
+    def _best(self) -> ProposalComposer:
+        return self.question.prepared.composer
+
+    @cached_property
+    def _from_each(self) -> Mapping[str, int]:
+        """How much of each class a copy takes from one provider at most; empty where amounts alone do not decide."""
+        request = self.question.request
+        open_ended = [group.everything or group.per_subtree or group.device is not None for group in request.groups]
+        # An exclusive request depends on whether anything is in use.
+        if request.exclusive or request.paths or any(open_ended):
+            return {}
+        each: Counter[str] = Counter()
+        for group in request.groups:
+            each.update({name: group.count * amount for name, amount in group.group.resources.items()})
+        return each
+
+    @property
+    def avoided(self) -> Collection[int]:
+        """The roots of trees that the request leaves out."""
+        return self.question.avoided
+
+    def together(self, most: int) -> int:
+        """Return a lower bound for all trees together if there are sharing providers: plan copies until none fits."""
+        if not self.question.has_sharing:
+            return 0
+        overlay = self.overlay
+        for copies in range(min(most, MAX_PLANNED)):
+            proposal = next(PlannerSearch(self.question, overlay).proposals(), None)
+            if proposal is None:
+                return copies
+            overlay = overlay.taking(proposal.amounts, held=[lock.provider for lock in proposal.locks])
+        return min(most, MAX_PLANNED)
+
+    def kinds(self, trees: Ints) -> Ints:
+        """Return the kind of each tree; if there are sharing providers, each tree is a kind of its own."""
+        return trees if self.question.has_sharing else self.kind_of_tree[trees]
+
+    def in_trees(self, bounds: Mapping[int, int]) -> dict[int, Copies]:
+        """Return how many copies fit into trees, by root.
+
+        ``bounds`` has for each root how many copies its sums allow at most.
+        """
+        here = {root: most for root, most in bounds.items() if root not in self.like}
+        copies = self._counted(self.overlay, here)
+        further = {self.like[root]: most for root, most in bounds.items() if root in self.like}
+        empty = self.in_empty(further) if further else {}
+        return copies | {root: empty[self.like[root]] for root in bounds if root in self.like}
+
+    def in_empty(self, bounds: Mapping[int, int]) -> dict[int, Copies]:
+        """Return how many copies would fit into trees like these if they were empty, by root."""
+        roots = {root: self.like.get(root, root) for root in bounds}
+        overlay = self.emptied(sorted({*roots.values()}))
+        copies = self._counted(overlay, {roots[root]: most for root, most in bounds.items()})
+        return {root: copies[model] for root, model in roots.items()}
+
+    def _counted(self, overlay: Overlay, bounds: Mapping[int, int]) -> dict[int, Copies]:
+        copies = dict.fromkeys(bounds, exactly(0))
+        question, reader = self.question, self.question.reader(overlay)
+        roots = sorted(bounds)
+        for first in range(0, len(roots), READ_TOGETHER):
+            trees = reader.trees_of(roots[first : first + READ_TOGETHER])
+            for tree, details in zip(trees, question.details.of(trees), strict=True):
+                copies[tree.root] = self._in_tree(tree, details.under(overlay), bounds[tree.root])
+        return copies
+
+    def _in_tree(self, tree: Tree, details: PlannerTree, most: int) -> Copies:
+        """Return how many copies fit into one tree; trees of the same canonical form have the same number."""
+        if details.foreign_providers:
+            return self._copies(tree, details, most)
+        if self._from_each:
+            plan = self._plan
+            tree, details = under(beyond_reach(self._from_each, details, most), plan, tree, details)
+        form = (host_sketch([self._plan], [tree], details).form, most)
+        if form not in self._copies_by_form:
+            self._copies_by_form[form] = self._copies(tree, details, most)
+        return self._copies_by_form[form]
+
+    def _copies(self, tree: Tree, details: PlannerTree, most: int) -> Copies:
         """Return how many copies fit into a tree as it is, given an upper bound.
 
         What is a proposal now remains one while there is room, so copies fit in any order if their sums do.
@@ -99,7 +179,7 @@ class TreeFilling:
         least, is_all = self._filled(tree, details, most)
         if least == most or (not least and is_all):
             return exactly(least)
-        is_tried = self.every is not None and self.tries.take(COMPOSING_EVERY)
+        is_tried = self.every is not None and self._tries.take(COMPOSING_EVERY)
         every = self.every.proposals(tree, details, self.steps) if self.every and is_tried else None
         if every is None or not every.complete or len(every.found) >= MAX_WAYS:
             return Copies(least, most)
@@ -110,12 +190,12 @@ class TreeFilling:
         """Return how many copies fit if each takes the best proposal, and whether no proposal is left then."""
         copies, overlay = 0, AS_IT_IS
         for _time in range(MAX_PLANNED):
-            if copies == most or not self.tries.take():
+            if copies == most or not self._tries.take():
                 break
-            there, inside = under(overlay, self.plan, tree, details)
-            if not all(there.options) or self.best.is_hopeless(there):
+            there, inside = under(overlay, self._plan, tree, details)
+            if not all(there.options) or self._best.is_hopeless(there):
                 return copies, True
-            proposals = self.best.proposals(there, inside, self.steps)
+            proposals = self._best.proposals(there, inside, self.steps)
             if not proposals.found:
                 return copies, proposals.complete
             proposal = proposals.found[0]
@@ -146,7 +226,7 @@ class TreeFilling:
         if not all(numbered):
             return exactly(most)
         free = [most if name == _IN_IT else max(0, details.stocks[provider][name].left) for provider, name in number]
-        return BundlePacking(numbered, [*kinds.values()]).copies(free, budget=self.packing.child(STEPS_OF_A_TREE))
+        return BundlePacking(numbered, [*kinds.values()]).copies(free, budget=self._packing.child(STEPS_OF_A_TREE))
 
 
 def _taken(proposal: Proposal) -> dict[_PlaceOrClass, int]:

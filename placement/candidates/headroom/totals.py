@@ -11,7 +11,7 @@ from placement.allocators.bundle_packing import Copies
 from placement.candidates.headroom.counting import CopyCounter, CountedTrees, in_all_trees, total
 from placement.candidates.headroom.division import formula_for
 from placement.candidates.headroom.forms import CloudInForms
-from placement.candidates.headroom.placed import PlacedTrees, as_placed
+from placement.candidates.headroom.placed import PlacedCopies, as_placed
 from placement.candidates.single_providers import SplitAmount, split_amounts
 from placement.cloud.providers import Flags
 from placement.domain.planner_request import PlannerRequest
@@ -81,7 +81,7 @@ class Headroom:
         return sum(self.lacking.values())
 
 
-def headroom(counter: CopyCounter, placed: PlacedTrees | None = None) -> Headroom:
+def headroom(counter: CopyCounter, placed: PlacedCopies | None = None) -> Headroom:
     """Return how many more of a request fit into a cloud. O(trees) for most requests.
 
     Args:
@@ -142,7 +142,9 @@ def _classes(plan: Plan) -> list[str]:
     return sorted({name for slot in plan.slots for name, _amount in slot.resources})
 
 
-def models(counter: CopyCounter, counted: Sequence[CountedTrees], placed: PlacedTrees | None = None) -> list[HostModel]:
+def models(
+    counter: CopyCounter, counted: Sequence[CountedTrees], placed: PlacedCopies | None = None
+) -> list[HostModel]:
     """Return what one more of each model of tree would be good for, the best first."""
     budget, models = Budget(STEPS), list[HostModel]()
     for of_form in counted:

@@ -1,19 +1,17 @@
 """How many more copies of requests fit: the use case behind /planner/v1/headroom, the command and the metrics."""
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple, TypeGuard
 
-from placement.allocators.budget import Budget
-from placement.allocators.bundle_packing import Copies, exactly
+from placement.allocators.bundle_packing import Copies
 from placement.candidates.headroom.counting import CopyCounter
 from placement.candidates.headroom.forms import CloudInForms
 from placement.candidates.headroom.mix import of_mix
-from placement.candidates.headroom.placed import MAX_PLANNED, MAX_WAYS, TreeFilling, beyond_reach, under
+from placement.candidates.headroom.placed import MAX_WAYS, PlacedCopies
 from placement.candidates.headroom.totals import (
     CountedRequest,
     Headroom,
@@ -24,119 +22,18 @@ from placement.candidates.headroom.totals import (
     headroom,
     models,
 )
-from placement.candidates.planner.planner_search import PlannerSearch
-from placement.candidates.planner.planner_trees import host_sketch
-from placement.candidates.planner.question import PlannerQuestion
 from placement.candidates.serving import SetsInView, withheld
 from placement.cloud.columns import cloud_view, with_changes
-from placement.cloud.providers import Ints
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.places import PlaceLock
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import CandidateRequest, NamedIds, plan_for
-from placement.domain.tree import PlannerTree, Tree
 from placement.errors import Invalid, InvalidAt
 from placement.services.cloud_cache import cloud_in, ids_in
 from placement.services.planner.changes import AS_THEY_ARE, Changes, emptied, overlay_of
 from placement.services.planner.questions import Composers, PlannerOptions, question_for, traits_that_decide
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.names import Named, named_providers, roots_by_aggregate
-
-MAX_TRIES = 600
-"""How often to compose for one request; trees not reached by then get bounds."""
-
-STEPS_OF_PACKING = 200_000
-
-READ_TOGETHER = 500
-"""How many trees are read in detail at a time."""
-
-
-@dataclass
-class PlacedCopies:
-    """Counts the copies of one request in a snapshot, with assumed changes; ``filling`` counts those in one tree."""
-
-    tx: Transaction
-    question: PlannerQuestion
-    filling: TreeFilling
-    overlay: Overlay
-    like: Mapping[int, int]
-    kind_of_tree: Ints
-    copies_by_form: dict[object, Copies] = field(default_factory=dict)
-
-    @cached_property
-    def _from_each(self) -> Mapping[str, int]:
-        """How much of each class a copy takes from one provider at most; empty where amounts alone do not decide."""
-        request = self.question.request
-        open_ended = [group.everything or group.per_subtree or group.device is not None for group in request.groups]
-        # An exclusive request depends on whether anything is in use.
-        if request.exclusive or request.paths or any(open_ended):
-            return {}
-        each: Counter[str] = Counter()
-        for group in request.groups:
-            each.update({name: group.count * amount for name, amount in group.group.resources.items()})
-        return each
-
-    @property
-    def avoided(self) -> Collection[int]:
-        """The roots of trees that the request leaves out."""
-        return self.question.avoided
-
-    def together(self, most: int) -> int:
-        """Return a lower bound for all trees together if there are sharing providers: plan copies until none fits."""
-        if not self.question.has_sharing:
-            return 0
-        overlay = self.overlay
-        for copies in range(min(most, MAX_PLANNED)):
-            proposal = next(PlannerSearch(self.question, overlay).proposals(), None)
-            if proposal is None:
-                return copies
-            overlay = overlay.taking(proposal.amounts, held=[lock.provider for lock in proposal.locks])
-        return min(most, MAX_PLANNED)
-
-    def kinds(self, trees: Ints) -> Ints:
-        """Return the kind of each tree; if there are sharing providers, each tree is a kind of its own."""
-        return trees if self.question.has_sharing else self.kind_of_tree[trees]
-
-    def in_trees(self, bounds: Mapping[int, int]) -> dict[int, Copies]:
-        """Return how many copies fit into trees, by root.
-
-        ``bounds`` has for each root how many copies its sums allow at most.
-        """
-        here = {root: most for root, most in bounds.items() if root not in self.like}
-        copies = self._counted(self.overlay, here)
-        further = {self.like[root]: most for root, most in bounds.items() if root in self.like}
-        empty = self.in_empty(further) if further else {}
-        return copies | {root: empty[self.like[root]] for root in bounds if root in self.like}
-
-    def in_empty(self, bounds: Mapping[int, int]) -> dict[int, Copies]:
-        """Return how many copies would fit into trees like these if they were empty, by root."""
-        roots = {root: self.like.get(root, root) for root in bounds}
-        overlay = emptied(self.tx, sorted({*roots.values()}), self.overlay)
-        copies = self._counted(overlay, {roots[root]: most for root, most in bounds.items()})
-        return {root: copies[model] for root, model in roots.items()}
-
-    def _counted(self, overlay: Overlay, bounds: Mapping[int, int]) -> dict[int, Copies]:
-        copies = dict.fromkeys(bounds, exactly(0))
-        question, reader = self.question, self.question.reader(overlay)
-        roots = sorted(bounds)
-        for first in range(0, len(roots), READ_TOGETHER):
-            trees = reader.trees_of(roots[first : first + READ_TOGETHER])
-            for tree, details in zip(trees, question.details.of(trees), strict=True):
-                copies[tree.root] = self._in_tree(tree, details.under(overlay), bounds[tree.root])
-        return copies
-
-    def _in_tree(self, tree: Tree, details: PlannerTree, most: int) -> Copies:
-        """Return how many copies fit into one tree; trees of the same canonical form have the same number."""
-        if details.foreign_providers:
-            return self.filling.copies(tree, details, most)
-        if self._from_each:
-            plan = self.filling.plan
-            tree, details = under(beyond_reach(self._from_each, details, most), plan, tree, details)
-        form = (host_sketch([self.filling.plan], [tree], details).form, most)
-        if form not in self.copies_by_form:
-            self.copies_by_form[form] = self.filling.copies(tree, details, most)
-        return self.copies_by_form[form]
-
 
 NO_OPTIONS: Mapping[str, PlannerOptions] = MappingProxyType({})
 
@@ -258,15 +155,15 @@ def _placed(
         first = replace(request, limit=1, per_tree=1, explain=False)
         question = question_for(tx, first, terms, composers=composers)
         every = None if request.paths else composers.prepared(replace(first, per_tree=MAX_WAYS), terms).composer
-        filling = TreeFilling(
-            question.prepared.plan,
-            question.prepared.composer,
+        placed[name] = PlacedCopies(
+            question,
             every,
-            steps=composers.budget,
-            packing=Budget(STEPS_OF_PACKING),
-            tries=Budget(MAX_TRIES),
+            composers.budget,
+            overlay=overlay,
+            emptied=partial(emptied, tx, overlay=overlay),
+            like=cloud.like,
+            kind_of_tree=kinds,
         )
-        placed[name] = PlacedCopies(tx, question, filling, overlay=overlay, like=cloud.like, kind_of_tree=kinds)
     return placed
 
 
