@@ -92,8 +92,9 @@ class Layout:
         of_providers, of_places = kinds[: len(fits)], kinds[len(fits) :]
         own, sums = np.bincount(of_providers, fits, len(rows)), np.zeros(len(rows))
         for level, places in enumerate(rows.T):
-            # Once for each place, and not for an enclosing one whose level an inner one replaces.
-            counts = (places >= 0) & (rows[:, :level] != places[:, None]).all(axis=1)
+            # Once for each place, and not for an enclosing one whose level an inner one replaces. The row of a place
+            # holds nothing itself, and may name a place that no provider lies in.
+            counts = (places >= 0) & (own > 0) & (rows[:, :level] != places[:, None]).all(axis=1)
             outer = of_places[np.searchsorted(self._places, places[counts])]
             is_around = ((rows[outer] < 0) | (rows[outer] == rows[counts])).all(axis=1)
             np.add.at(sums, outer[is_around], own[counts][is_around])

@@ -102,3 +102,10 @@ def test_many_places_one_inside_the_other_are_no_deeper_than_python_can_go():
     places = layout_of(parents, dict.fromkeys(parents, 0b1), parents, levels=1).places
     assert places.of[1].bit_count() == 1
     assert places.levels[0].bit_count() == count
+
+
+def test_a_place_that_no_provider_lies_in_is_not_counted():
+    """A node below a switch that is itself in a node: of the outer one nothing is nearest, whatever its id."""
+    parents = {9: None, 2: 9, 3: 2, 4: 3}
+    layout = layout_of(parents, {9: 1, 2: 2, 3: 1}, [4], levels=LEVELS)
+    assert layout.around(np.array([2.0])) == {4: 2.0}
