@@ -253,19 +253,19 @@ def by_share(
         copies: how many copies of each request fit in total.
         taken: what one copy of each takes of the classes that count.
     """
-    reading = cache.reading(database)
-    return {name: _by_share(reading, cache.settings, amounts, copies[name]) for name, amounts in taken.items()}
-
-
-def _by_share(reading: Reading, settings: FairShareSettings, taken: Amounts, copies: Copies) -> list[ShareRoom]:
-    shares = reading.shares(settings)
-    entitlements = shares.entitlements(list(taken), more=dict.fromkeys(shares.leaves(), taken))
-    rooms = []
-    for path, member in leaf_names(settings, reading.members(settings)).items():
-        entitled, used = entitlements.of(path), shares.usage(path)
-        own = max(0, min([int((entitled[name] - used[name]) // amount) for name, amount in taken.items()]))
-        rooms.append(ShareRoom(path, member, Copies(min(copies.least, own), min(copies.most, own))))
-    return sorted(rooms, key=lambda room: (-room.copies.least, room.path))
+    reading, settings = cache.reading(database), cache.settings
+    shares, rooms = reading.shares(settings), dict[str, list[ShareRoom]]()
+    members = leaf_names(settings, reading.members(settings))
+    for request, amounts in taken.items():
+        entitlements = shares.entitlements(list(amounts), more=dict.fromkeys(shares.leaves(), amounts))
+        least, most = copies[request].least, copies[request].most
+        rooms[request] = []
+        for path, member in members.items():
+            entitled, used = entitlements.of(path), shares.usage(path)
+            own = max(0, min([int((entitled[name] - used[name]) // amount) for name, amount in amounts.items()]))
+            rooms[request].append(ShareRoom(path, member, Copies(min(least, own), min(most, own))))
+        rooms[request].sort(key=lambda room: (-room.copies.least, room.path))
+    return rooms
 
 
 def pending_tasks(database: Database, settings: FairShareSettings, wishes: Sequence[Wish]) -> dict[str, list[Task]]:

@@ -123,8 +123,8 @@ def slots_of_pools(request: Request, expected: Answer, given: Answer) -> bool:
 
 
 def reworded(request: Request, expected: Answer, given: Answer) -> bool:
-    """A refusal says in other words that nothing of a request counts towards fair shares, or has none."""
-    words = (b"counts towards fair shares", b"have no share")
+    """A refusal says in other words that nothing of a request counts or has a share, or that some are not replaced."""
+    words = (b"counts towards fair shares", b"have no share", b"replaced all or none")
     return expected.status == given.status == 400 and any(each in given.body for each in words)
 
 
