@@ -2,9 +2,11 @@
 
 import random
 
-import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from placement.domain.places import true_roots
+from tests.examples import examples
 
 
 def walked(parents: dict[int, int | None], start: int) -> int | None:
@@ -20,7 +22,8 @@ def walked(parents: dict[int, int | None], start: int) -> int | None:
     return None
 
 
-@pytest.mark.parametrize("seed", range(200))
+@examples(200)
+@given(st.integers(0, 10**9))
 def test_roots_are_what_walking_up_from_each_provider_finds(seed: int) -> None:
     choice = random.Random(seed)
     ids = range(1, choice.randint(1, 12))

@@ -2,7 +2,9 @@
 
 from tests.api.conftest import Api
 from tests.claims import ask, claimed, detail_of, new_uuid, proposed
-from tests.planner_hosts import CANDIDATES, hold, names_of, only, planned, provider, register, uuid_of
+from tests.clouds import Provider, provider
+from tests.planner_hosts import CANDIDATES, hold, names_of, only, planned, register, uuid_of
+from tests.stored_clouds import stored
 
 GPUS = {"resources": {"PGPU": 1}, "count": 4}
 NICS = {"resources": {"SRIOV_NET_VF": 1}, "count": "per-subtree"}
@@ -50,16 +52,19 @@ def test_the_best_hosts_come_first_and_the_limit_cuts(api: Api) -> None:
     assert totals == sorted(totals, reverse=True)
 
 
+def pair_on_switches(number: int) -> Provider:
+    """Return a host with two GPUs: on a switch each, or behind risers of one switch on host80."""
+    gpus = [provider(f"host{number}-gpu{n}", PGPU=1) for n in range(2)]
+    below = [[gpu] for gpu in gpus]
+    if number == 80:
+        below = [[provider(f"host80-riser{n}", gpu) for n, gpu in enumerate(gpus)], []]
+    switches = [provider(f"host{number}-pcie{n}", *of, traits=["CUSTOM_HW_PCIE_SWITCH"]) for n, of in enumerate(below)]
+    return provider(f"host{number}", *switches)
+
+
 def test_the_best_of_many_hosts_is_found_and_some_are_not_looked_into(api: Api) -> None:
     """Only one host has two GPUs on a switch, and they are behind a riser."""
-    ask(api, "PUT", "/traits/CUSTOM_HW_PCIE_SWITCH")
-    for number in range(90):
-        root = provider(api, f"host{number}", None, {}, [])
-        spots = [provider(api, f"host{number}-pcie{n}", root, {}, ["CUSTOM_HW_PCIE_SWITCH"]) for n in range(2)]
-        if number == 80:
-            spots = [provider(api, f"host80-riser{n}", spots[0], {}, []) for n in range(2)]
-        for n, spot in enumerate(spots):
-            provider(api, f"host{number}-gpu{n}", spot, {"PGPU": {"total": 1}}, [])
+    stored(api.app, *map(pair_on_switches, range(90)))
     body = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}, "limit": 2, "profile": {"compactness": {}}}
     assert planned(api, body) == [{"_GPU": ["host80-gpu0", "host80-gpu1"]}, {"_GPU": ["host0-gpu0", "host0-gpu1"]}]
     assert ask(api, "POST", CANDIDATES, body=body)["searched"] < 90

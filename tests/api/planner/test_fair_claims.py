@@ -181,7 +181,7 @@ def test_what_is_taken_counts_whatever_the_words_of_the_request(planner: Api, fo
     assert (answer.status_code, answer.json["errors"][0]["code"]) == (409, "placement.planner.unfair_claim")
 
 
-@pytest.mark.parametrize("tenths", range(1, 11))
+@pytest.mark.parametrize("tenths", [1, 3, 7])
 def test_a_limit_may_be_held_to_the_last_unit(app: Flask, tenths: int) -> None:
     """In binary floating point, one tenth is slightly more than one tenth."""
     api = Api(create_app(replace(app.extensions["placement"].settings, planner=PLANNER)))

@@ -4,9 +4,12 @@ import random
 from math import ceil
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from placement.allocators.fair_share.gate import Shortage, beyond_entitlement, overdraft
 from placement.allocators.fair_share.state import FairShares
+from tests.examples import examples
 from tests.unit.allocators.fair_share_entitlement_oracle import amount_in, entitlements
 from tests.unit.allocators.fair_share_random import limits_of, random_tree
 from tests.unit.allocators.fair_share_trees import leaf_paths, tree
@@ -40,7 +43,8 @@ def test_who_gave_everything_in_the_same_request_still_wants_it() -> None:
     assert found == ("n/q/x", 9, 5, Shortage(1, 5.0))
 
 
-@pytest.mark.parametrize("seed", range(300))
+@examples(200)
+@given(st.integers(0, 10**9))
 def test_it_is_as_the_words_say(seed: int) -> None:
     """Compared with the model of entitlements, on random trees with limits, one class at a time."""
     rng = random.Random(seed)
