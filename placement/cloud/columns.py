@@ -163,18 +163,6 @@ class CloudColumns:
         used = np.bincount(trees, stock.used, number).astype(np.int64)
         return TreeSums(capacity, used, np.bincount(trees, minlength=number) > 0)
 
-    def is_same_as(self, other: "CloudColumns") -> bool:
-        """Tell whether two states show the same, class by class."""
-        return self.providers.is_same_as(other.providers) and all(
-            np.array_equal(old_values, new_values)
-            for class_id in self._stocks.keys() | other._stocks.keys()
-            for old_values, new_values in zip(
-                (*self.stock(class_id), *self.sums(class_id)),
-                (*other.stock(class_id), *other.sums(class_id)),
-                strict=True,
-            )
-        )
-
     def with_uses(self, steps: Mapping[int, Sequence[UseStep]]) -> tuple["CloudColumns", set[int]]:
         """Return the state after changes in what is in use, and the roots of trees to read: they lack such stock."""
         stocks, sums, unknown = dict(self._stocks), dict(self._sums), set[int]()

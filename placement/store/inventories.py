@@ -36,12 +36,6 @@ _STOCK = PreparedStatement(
     .where(resource_providers.c.uuid == bindparam("uuid"))
     .order_by(INV.resource_class_id)
 )
-_BY_NAME = PreparedStatement(
-    select(_NAMES, *_AMOUNTS)
-    .select_from(inventories.join(resource_classes, resource_classes.c.id == INV.resource_class_id))
-    .where(_OF_PROVIDER)
-    .order_by(INV.resource_class_id)
-)
 _BY_ID = PreparedStatement(select(INV.resource_class_id, *_AMOUNTS).where(_OF_PROVIDER))
 _CLASS_IDS = PreparedStatement(select(INV.resource_class_id).where(_OF_PROVIDER))
 _IN_USE = PreparedStatement(
@@ -124,12 +118,6 @@ def stock(tx: Transaction, uuid: str) -> ProviderInventories | None:
         inventories={row[1]: Inventory(*row[3:]) for row in rows if row[1] is not None},
         modified={row[1]: row[2] for row in rows if row[1] is not None},
     )
-
-
-def inventories_of(tx: Transaction, provider_id: int) -> dict[str, Inventory]:
-    """Return a provider's inventories by class name, in the order of the class ids."""
-    rows = tx.tuples(_BY_NAME, {"provider_id": provider_id})
-    return {name: Inventory(*amounts) for name, *amounts in rows}
 
 
 def class_ids_of(tx: Transaction, provider_id: int) -> set[int]:

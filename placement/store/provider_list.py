@@ -4,10 +4,7 @@ from collections.abc import Iterator, Mapping, Set
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, ColumnElement, Select, String, and_, case, func, intersect, literal, select
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import GenericFunction
+from sqlalchemy import BigInteger, ColumnElement, Select, and_, case, func, intersect, literal, select
 
 from placement.domain.inventory import UNBOUNDED
 from placement.domain.provider import ProviderFilter
@@ -20,24 +17,6 @@ from placement.store.tables import (
     resource_provider_traits,
     resource_providers,
 )
-
-
-class exactly(GenericFunction[str]):  # noqa: N801 - as a function of SQL
-    """A column that equals only what is spelled the same. On MariaDB no index finds it."""
-
-    type = String()
-    inherit_cache = True
-
-
-@compiles(exactly)
-def _itself(element: Any, compiler: SQLCompiler, **options: Any) -> str:
-    return compiler.process(element.clauses, **options)
-
-
-@compiles(exactly, "mysql")
-def _its_bytes(element: Any, compiler: SQLCompiler, **options: Any) -> str:
-    return f"BINARY {compiler.process(element.clauses, **options)}"
-
 
 MAX_SETS_KEPT = 10
 """A statement is as long as its filter, and takes a hundred times its text in memory: longer ones are not kept."""
@@ -52,8 +31,6 @@ _ALL = (
 )
 _OWNER, _TRAIT = resource_provider_traits.c.resource_provider_id, resource_provider_traits.c.trait_id
 _MEMBER = resource_provider_aggregates.c.resource_provider_id
-# Like the reference, which finds an aggregate only by the spelling that it was created with.
-_AGGREGATE = exactly(placement_aggregates.c.uuid)
 _MEMBERS = select(_MEMBER).join(
     placement_aggregates, placement_aggregates.c.id == resource_provider_aggregates.c.aggregate_id
 )
@@ -83,6 +60,9 @@ def conditions_of(
     tx: Transaction, provider_filter: ProviderFilter, *, class_ids: Mapping[str, int], trait_ids: Mapping[str, int]
 ) -> list[ColumnElement[bool]]:
     """Translate a filter into conditions on rows of resource_providers."""
+    # Like the reference, which finds an aggregate only by the spelling that it was created with.
+    uuid = placement_aggregates.c.uuid
+    aggregate: ColumnElement[str] = func.binary(uuid) if tx.dialect == "mysql" else uuid
     conditions = [*_of_identity(provider_filter)]
     passing: list[Select[int]] = []
     if provider_filter.required:
@@ -92,9 +72,9 @@ def conditions_of(
         forbidden_ids = sorted(trait_ids[name] for name in provider_filter.forbidden)
         conditions.append(RP.id.not_in(select(_OWNER).where(_TRAIT.in_(forbidden_ids))))
     if provider_filter.member_of:
-        passing.append(_having_one_of_each(_MEMBERS, _MEMBER, key=_AGGREGATE, sets=set(provider_filter.member_of)))
+        passing.append(_having_one_of_each(_MEMBERS, _MEMBER, key=aggregate, sets=set(provider_filter.member_of)))
     if provider_filter.forbidden_aggregates:
-        conditions.append(RP.id.not_in(_MEMBERS.where(_AGGREGATE.in_(sorted(provider_filter.forbidden_aggregates)))))
+        conditions.append(RP.id.not_in(_MEMBERS.where(aggregate.in_(sorted(provider_filter.forbidden_aggregates)))))
     if provider_filter.resources:
         passing.append(_having_room(tx, provider_filter.resources, class_ids))
     if passing:

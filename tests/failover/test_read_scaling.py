@@ -20,6 +20,7 @@ from tests.api.conftest import Api
 from tests.failover.replicas import Pair, running_pair
 from tests.servers import until
 from tests.store.rows import VCPU, allocate
+from tests.store.sums import assert_same_cloud
 
 QUERIES = (
     "/allocation_candidates?resources=VCPU:1",
@@ -142,7 +143,7 @@ def replayed(pair: Pair) -> None:
 def assert_known(tx: Transaction, history: TreeHistory) -> None:
     version = history.version(tx)
     assert version is not None
-    assert history.columns(tx, version).is_same_as(CloudColumns.from_rows(cloud_rows(tx)))
+    assert_same_cloud(history.columns(tx, version), CloudColumns.from_rows(cloud_rows(tx)))
 
 
 @pytest.mark.parametrize("is_asking", [True, False], ids=["at work", "between two statements"])

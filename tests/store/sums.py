@@ -28,3 +28,10 @@ def true_order(tx: Transaction, scores: TreeScores) -> list[object]:
     has_any = {row[0] for row in columns.sum_rows([ids[min(scores.requested)]], ())}
     rows = columns.sum_rows([ids.get(name) for name in scores.classes], [*ids.values()])
     return sorted([scores.key_of_whole(row) for row in rows if row[0] in has_any])
+
+
+def assert_same_cloud(columns: CloudColumns, stored: CloudColumns) -> None:
+    """Compare what two states of a cloud show of every tree and class, and the sums of whole trees."""
+    roots = {*columns.providers.roots.tolist(), *stored.providers.roots.tolist()}
+    classes = {*columns.class_ids, *stored.class_ids}
+    assert columns.shown(roots, classes) == stored.shown(roots, classes)

@@ -29,6 +29,7 @@ from tests.store.rows import (
     run,
     stocking,
 )
+from tests.store.sums import assert_same_cloud
 
 ROOTS, BELOW, SLOW, EVENTS = 6, 6, 50, 60
 USE = "resource_provider_id, resource_class_id, consumer_id, used"
@@ -72,7 +73,7 @@ def assert_known(tx: Transaction) -> None:
 
 def _compare(tx: Transaction) -> None:
     columns, rows = cloud_in(tx).columns, CloudColumns.from_rows(cloud_rows(tx))
-    assert columns.is_same_as(rows)
+    assert_same_cloud(columns, rows)
     roots = rows.providers.roots.tolist()
     known = cloud_in(tx).names.of_trees(roots)
     assert {root: known[root] for root in roots} == names_in(tx, roots)

@@ -24,6 +24,7 @@ from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.lifecycle.opening import normalised
 from placement.store.search.cloud_rows import cloud_rows
 from tests.store.rows import DISK_GB, MEMORY_MB, VCPU, add_providers, allocate, run, stocking
+from tests.store.sums import assert_same_cloud
 
 ROOTS, BELOW = 3, 9
 MAX_S = 20.0
@@ -88,7 +89,7 @@ class Picture:
         else:
             self._held = _with(self._held, held, changed.roots)
         assert self._held == held
-        assert self._history.columns(tx, version).is_same_as(CloudColumns.from_rows(cloud_rows(tx)))
+        assert_same_cloud(self._history.columns(tx, version), CloudColumns.from_rows(cloud_rows(tx)))
 
 
 def _held(tx: Transaction) -> dict[int, list[str]]:

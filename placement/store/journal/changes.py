@@ -368,12 +368,11 @@ def _statement_on_mariadb() -> PreparedStatement:
     known, remembered = (bindparam(name, expanding=True, type_=BigInteger) for name in ("known", "remembered"))
     is_new = (J.commit_mark >= bindparam("end")) | J.commit_mark.is_(None)
     new, evidence = [_rows(MARIADB, note).add_columns(J.id, J.commit_mark, _TIME) for note in (_NO_NOTE, _NOTED)]
-    last = select(func.max(placement_journal.alias("numbered").c.commit_mark)).scalar_subquery()
     return PreparedStatement(
         union_all(
             new.where(_IS_ABOUT_TREES, is_new, J.id.not_in(known)).limit(MAX_ROWS),
             evidence.where(J.id.in_(remembered)),
-            evidence.where(J.commit_mark == last),
+            evidence.where(J.commit_mark.is_not(None)).order_by(J.commit_mark.desc()).limit(1),
         )
     )
 
