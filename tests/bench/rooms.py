@@ -26,11 +26,10 @@ import placement
 from placement.app import create_app
 from placement.settings import DatabaseSettings, Settings
 from tests.api.conftest import Api
+from tests.bench.rows import write_cloud
 from tests.claims import new_uuid
-from tests.clouds import Provider, provider
 from tests.databases import migrate
 from tests.planner_hosts import consumer, register
-from tests.stored_clouds import stored
 
 PACKAGE = Path(placement.__file__).parent
 CONTRACT = "Layers: never upward"
@@ -168,7 +167,8 @@ def _worker(url: str, *, locks: bool) -> Send:
         for number in range(HOSTS):
             register(Api(app), f"host{number}")
     else:
-        stored(app, *[_host(f"host{number}") for number in range(HOSTS)])
+        with app.extensions["placement"].database.writer.begin() as connection:
+            write_cloud(connection, f"numa-gpu-{HOSTS}")
     client, headers = app.test_client(), {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
 
     def send(request: Request) -> TestResponse:
@@ -176,21 +176,6 @@ def _worker(url: str, *, locks: bool) -> Send:
         return client.open(path, method=method, headers=headers, **({} if body is None else {"json": body}))
 
     return send
-
-
-def _host(name: str) -> Provider:
-    """Return a host of two NUMA nodes, each with four GPUs and two NICs."""
-    numa = [
-        provider(
-            f"{name}-numa{number}",
-            *[provider(f"{name}-gpu{number}.{gpu}", PGPU=1) for gpu in range(4)],
-            *[provider(f"{name}-nic{number}.{nic}", SRIOV_NET_VF=8) for nic in range(2)],
-            traits=["HW_NUMA_ROOT"],
-            VCPU=32,
-        )
-        for number in range(2)
-    ]
-    return provider(name, *numa, MEMORY_MB=262144)
 
 
 def _print(name: str, walk: Walk, options: argparse.Namespace) -> None:
