@@ -103,14 +103,14 @@ def _row(case: Case, sides: dict[object, Side], options: argparse.Namespace) -> 
         patience = options.patience if task.server.is_reference else MAX_S
         return Subject(sides[task.server], task.work, clients=case.clients, seconds=seconds, timeout_s=patience)
 
-    mine, other = subject(case.task), case.other and subject(case.other)
+    task, other = subject(case.task), case.other and subject(case.other)
     if other is None or case.is_tried_once:
-        measure([mine], pairs=options.pairs)
+        measure([task], pairs=options.pairs)
         if other is not None:
             other.take()
     else:
-        measure([mine, other], pairs=options.pairs)
-    return Row(case, mine, other, _difference(case, sides, other))
+        measure([task, other], pairs=options.pairs)
+    return Row(case, task, other, _difference(case, sides, other))
 
 
 def _difference(case: Case, sides: dict[object, Side], other: Subject | None) -> str:

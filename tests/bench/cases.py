@@ -143,7 +143,7 @@ def all_cases() -> Iterator[Case]:
     yield from _planner()
 
 
-def _both(section: str, name: str, server: Server, work: Work, **more: object) -> Case:
+def _beside_reference(section: str, name: str, server: Server, work: Work, **more: object) -> Case:
     """Return the same work here and on openstack-placement, which has no order of candidates."""
     theirs = Task(replace(server, is_reference=True, order=Order.NONE), work)
     return Case(section, name, Task(server, work), theirs, **more)  # type: ignore[arg-type]
@@ -169,10 +169,14 @@ def _candidates() -> Iterator[Case]:
     for server, name, query, bars in rows:
         for limit, bar in bars.items():
             text = f"{name}, limit={limit}" if limit else f"{name}, no limit"
-            yield _both("The same requests on both", text, server, candidates(query, limit=limit), times=bar)
+            yield _beside_reference(
+                "The same requests on both", text, server, candidates(query, limit=limit), times=bar
+            )
     changed = in_turn(claim_and_free(ON_NESTED), candidates(GATE))
     ordered_cloud = Server("nested-1000", order=BEST)
-    yield _both("The same requests on both", "PUT + DELETE, then three groups", ordered_cloud, changed, times=Bar(12))
+    yield _beside_reference(
+        "The same requests on both", "PUT + DELETE, then three groups", ordered_cloud, changed, times=Bar(12)
+    )
 
 
 def _impossible() -> Iterator[Case]:
@@ -184,7 +188,7 @@ def _impossible() -> Iterator[Case]:
         ("wide-16", "16 groups, isolate", device_query(16), 1000, 1000, fast),
         ("pcie-8", "3 GPU + NIC pairs", pair_query(3), None, 336, faster),
     ):
-        yield _both(
+        yield _beside_reference(
             "Requests that openstack-placement does not finish",
             f"{name}, limit={limit}",
             Server(cloud, 0.0),
@@ -198,17 +202,19 @@ def _impossible() -> Iterator[Case]:
 def _single_resources() -> Iterator[Case]:
     section, flat, writes = "Single resources", Server("flat-1000"), Bar(4)
     for what in ("inventories", "usages", "allocations", "aggregates", "traits"):
-        yield _both(section, f"GET {what} of one", flat, of_provider("host500", what), times=Bar(3))
-    yield _both(section, "PUT + DELETE allocation", flat, claim_and_free(ON_FLAT), times=writes)
-    yield _both(section, "register a provider, inventories, traits", flat, register, times=writes)
-    yield _both(section, "PUT + DELETE allocation", Server("nested-1000"), claim_and_free(ON_NESTED), times=writes)
+        yield _beside_reference(section, f"GET {what} of one", flat, of_provider("host500", what), times=Bar(3))
+    yield _beside_reference(section, "PUT + DELETE allocation", flat, claim_and_free(ON_FLAT), times=writes)
+    yield _beside_reference(section, "register a provider, inventories, traits", flat, register, times=writes)
+    yield _beside_reference(
+        section, "PUT + DELETE allocation", Server("nested-1000"), claim_and_free(ON_NESTED), times=writes
+    )
 
 
 def _claims() -> Iterator[Case]:
     section, nested = "Clients that ask and claim", Server("nested-1000")
     for clients in (1, 4, 8):
         name, work = f"GET + PUT, {clients} clients", get_and_put(GATE)
-        yield _both(section, name, nested, work, clients=clients, is_rate=True, times=Bar(20))
+        yield _beside_reference(section, name, nested, work, clients=clients, is_rate=True, times=Bar(20))
     first = get_and_put(GATE, choose=itemgetter(0))
     at_random, unordered = Task(replace(nested, order=Order.SPREAD), first), Task(nested, first)
     name = "GET + PUT of the first, 32 clients, beside unordered"
@@ -316,8 +322,8 @@ def _planner() -> Iterator[Case]:
             Task(hosts, Post(f"{PLANNER}/candidates", body)),
             plain,
         )
-    one, gang = (Task(hosts, planner_claim({**GPU_AND_NIC, **more})) for more in ({}, {"members": 64}))
-    yield Case(section, "a member of a gang of 64, GPU and NIC each, to a single claim", one, gang)
+    single, gang = (Task(hosts, planner_claim({**GPU_AND_NIC, **more})) for more in ({}, {"members": 64}))
+    yield Case(section, "a member of a gang of 64, GPU and NIC each, to a single claim", single, gang)
     for cloud, query in SCORED.items():
         task = Task(Server(cloud, 0.3, order=BEST), score_all(query))
         yield Case(section, "scores of the best candidate of each host", task, cpu_ms=Bar(15, is_minimum=False))

@@ -112,8 +112,8 @@ def providers(choice: random.Random) -> str:
     parts = [*_wishes(choice)]
     for key, values in (("required", list(TRAITS)), ("member_of", aggregates)):
         for _ in range(choice.choice((0, 1, 2))):
-            one, other = choice.sample(values, 2)
-            parts.append(f"{key}={choice.choice((one, f'!{one}', f'in:{one},{other}'))}")
+            first, second = choice.sample(values, 2)
+            parts.append(f"{key}={choice.choice((first, f'!{first}', f'in:{first},{second}'))}")
     return "&".join(parts)
 
 

@@ -85,8 +85,10 @@ class _Programme:
                 given = [(c, -float(dict(cuts[c - len(pairs)][0]).get(share, 0))) for c in of_group[g]]
                 rows.add(taken + given)
                 limits.append(0.0)
-        found = linprog(gain + [0.0] * len(cuts), A_ub=rows.matrix(len(pairs) + len(cuts)), b_ub=limits, method="highs")
-        prices = -found.ineqlin.marginals
+        solution = linprog(
+            gain + [0.0] * len(cuts), A_ub=rows.matrix(len(pairs) + len(cuts)), b_ub=limits, method="highs"
+        )
+        prices = -solution.ineqlin.marginals
         better: dict[Pattern, None] = {}
         width = 1 + len(self._shares)
         for g in range(len(self._groups)):
@@ -94,7 +96,7 @@ class _Programme:
             worth, pattern = _dearest(dict(zip(self._shares, of_shares, strict=True)))
             if worth > of_device + TOLERANCE * SIZE:
                 better[pattern] = None
-        return -found.fun, [pattern for pattern in better if pattern not in self.patterns]
+        return -solution.fun, [pattern for pattern in better if pattern not in self.patterns]
 
 
 class _Rows:

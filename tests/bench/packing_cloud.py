@@ -58,7 +58,9 @@ def profile(trace: Trace) -> dict[str, Any]:
             "size": SIZE,
             "kinds": ["CUSTOM_GPU_*"],
             "beside": [CLASSES[name] for name in trace.supply.largest],
-            "flavors": {f"t{number}": _flavor(*one) for number, one in enumerate(trace.expected.items())},
+            "flavors": {
+                f"t{number}": _flavor(task, often) for number, (task, often) in enumerate(trace.expected.items())
+            },
             "refresh_s": 1_000_000,
         }
     }

@@ -77,7 +77,7 @@ def main() -> None:
     for cloud in CLOUDS:
         traces = [trace_of(cloud, seed) for seed in seeds]
         granted = [[come_and_gone(trace, policy).placed for trace in traces] for policy in POLICIES]
-        cells = [f"{fmean(of):.1f} ({min(of):.1f}..{max(of):.1f})" for of in granted]
+        cells = [f"{fmean(parts):.1f} ({min(parts):.1f}..{max(parts):.1f})" for parts in granted]
         print(f"| {cloud.name} | {' | '.join(cells)} |", flush=True)
 
 

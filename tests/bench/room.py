@@ -107,8 +107,8 @@ def ask(database: Database, body: Mapping[str, Any], options: ReclaimOptions) ->
     """Return who makes room."""
     planner = planner_settings()
     in_force = PlannerOptions(planner.profile_in_force, planner.levels, planner.exclusive)
-    wanted = RoomWanted(planner_request(load_document(REQUEST, body), planner), in_force)
-    return room_for(database, planner.fair_share, wanted, member=POOR, wishes=[], options=options)
+    room_wanted = RoomWanted(planner_request(load_document(REQUEST, body), planner), in_force)
+    return room_for(database, planner.fair_share, room_wanted, member=POOR, wishes=[], options=options)
 
 
 def main() -> None:
@@ -122,11 +122,11 @@ def main() -> None:
         values = write_cloud(database)
         for request, body in REQUESTS.items():
             for priority in (None, 50):
-                asked = partial(ask, database, body, ReclaimOptions(values, priority=priority))
-                giving = asked().giving
+                search = partial(ask, database, body, ReclaimOptions(values, priority=priority))
+                giving = search().giving
                 number = len(giving.given_back) if giving.feasible else "nobody can"
                 by = "value" if priority is None else f"priority {priority}"
-                spent = cpu_ms(asked, repeats=REPEATS)
+                spent = cpu_ms(search, repeats=REPEATS)
                 print(f"| {request} | {by} | {number} | {giving.complete} | {spent:,.0f} |", flush=True)
         database.dispose()
 

@@ -104,8 +104,8 @@ def _layers() -> dict[str, int]:
 def _layer(code: CodeType) -> int:
     """Return the number of a function's layer; what is in none of them counts as the highest."""
     parts = Path(code.co_filename).relative_to(PACKAGE.parent).with_suffix("").parts
-    found = [_layers()[name] for end in range(2, len(parts) + 1) if (name := ".".join(parts[:end])) in _layers()]
-    return found[-1] if found else 0
+    numbers = [_layers()[name] for end in range(2, len(parts) + 1) if (name := ".".join(parts[:end])) in _layers()]
+    return numbers[-1] if numbers else 0
 
 
 def walked(send: Send, request: Request) -> Walk:
@@ -133,11 +133,11 @@ def walks(send: Send, *, locks: bool) -> Iterator[tuple[str, Walk]]:
         owner = {name: value for name, value in consumer().items() if name != "uuid"}
         yield f"{age} PUT allocations{cloud}", walked(send, ("PUT", f"/allocations/{new_uuid()}", {**chosen, **owner}))
         if locks:
-            asked = {"requests": {"plain": f"resources=PGPU:{amount // 1024}", "pairs": PAIRS}}
+            counted = {"requests": {"plain": f"resources=PGPU:{amount // 1024}", "pairs": PAIRS}}
             yield f"{age} planner candidates", walked(send, ("POST", f"{PLANNER}/candidates", {**PAIRS, "limit": 2}))
             yield f"{age} planner claim", walked(send, ("POST", f"{PLANNER}/claims", {**PAIRS, "consumer": consumer()}))
             yield f"{age} explanation", walked(send, ("GET", f"{PLANNER}/explain?{FULL}", None))
-            yield f"{age} headroom", walked(send, ("POST", f"{PLANNER}/headroom", asked))
+            yield f"{age} headroom", walked(send, ("POST", f"{PLANNER}/headroom", counted))
 
 
 def _where(code: CodeType) -> str:

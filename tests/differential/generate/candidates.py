@@ -18,8 +18,8 @@ def candidates(world: World) -> Request:
         pairs += _group(world, minor, nodes, has_resources=world.chance(99))
     for suffix in suffixes:
         # A suffixed group is served by one provider.
-        one = world.some(nodes, 1) if nodes else []
-        group = _group(world, minor, one, has_resources=suffix not in resourceless)
+        server = world.some(nodes, 1) if nodes else []
+        group = _group(world, minor, server, has_resources=suffix not in resourceless)
         pairs += [(key + suffix, value) for key, value in group]
     pairs += _request_wide(world, minor, suffixes, resourceless)
     if world.chance(10):
