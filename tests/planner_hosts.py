@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.api.conftest import Api
-from tests.claims import Client, ask, new_uuid
+from tests.claims import Client, ask, claimed, new_uuid
 from tests.stored_providers import StoredProvider, store_providers
 
 SCRIPT = Path(__file__).parents[1] / "etc" / "placement" / "examples" / "register_gpu_host.py"
@@ -99,13 +99,4 @@ def only(api: Client, body: dict) -> dict[str, str]:
 
 def hold(api: Client, name: str, **amounts: int) -> str:
     """Allocate from a provider for another consumer."""
-    consumer = new_uuid()
-    body = {
-        "allocations": {uuid_of(f"host-{name}"): {"resources": amounts}},
-        "project_id": "other",
-        "user_id": "other",
-        "consumer_generation": None,
-        "consumer_type": "INSTANCE",
-    }
-    ask(api, "PUT", f"/allocations/{consumer}", body=body)
-    return consumer
+    return claimed(api, {uuid_of(f"host-{name}"): amounts}, project_id="other", user_id="other")

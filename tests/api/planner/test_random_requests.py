@@ -10,7 +10,7 @@ from flask import Flask
 from placement.domain.planner_request import Affinity, Exclusive, PlannerGroup, PlannerRequest, Within
 from placement.domain.search_plan import RequestGroup
 from tests.api.conftest import Api
-from tests.claims import ask, new_uuid
+from tests.claims import ask, new_uuid, proposed
 from tests.definition_of_plans import Plan, PlanDefinition, TooMany
 from tests.planner_clouds import (
     LEVELS,
@@ -83,9 +83,8 @@ def seen(candidate: dict[str, Any], cloud: Cloud) -> Plan:
 
 
 def put(api: Api, candidate: dict[str, Any]) -> None:
-    owner = {key: value for key, value in consumer().items() if key != "uuid"}
     path = f"/allocations/{new_uuid()}"
-    ask(api, "PUT", path, body={**candidate, **owner})
+    ask(api, "PUT", path, body=proposed(candidate))
     ask(api, "DELETE", path)
 
 
@@ -143,7 +142,6 @@ def has_unlocked_places(cloud: Cloud) -> bool:
 def put_the_best(api: Api, wanted: dict[str, Any]) -> tuple[Any, Any] | None:
     """Return what the best candidate takes; None if there is none, or if its sum violates a unit rule."""
     for best in ask(api, "POST", CANDIDATES, body=wanted)["allocation_requests"]:
-        owner = {key: value for key, value in consumer().items() if key != "uuid"}
-        if api.put(f"/allocations/{new_uuid()}", {**best, **owner}).status_code == 204:
+        if api.put(f"/allocations/{new_uuid()}", proposed(best)).status_code == 204:
             return best["allocations"], best["mappings"]
     return None
