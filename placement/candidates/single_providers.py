@@ -38,8 +38,8 @@ def split_amounts(
     plan: Plan, columns: CloudColumns, class_ids: Mapping[str, int], *, sharing: Ints
 ) -> Iterator[SplitAmount]:
     """Yield the largest amount of each class that a plan asks of one provider, if it is split and nobody shares it."""
-    asked = [portion for slot in plan.slots for portion in slot.resources]
-    for name, amount in {name: max(of for other, of in asked if other == name) for name, _ in asked}.items():
+    portions = [portion for slot in plan.slots for portion in slot.resources]
+    for name, amount in {name: max(n for each, n in portions if each == name) for name, _amount in portions}.items():
         stock = columns.stock(class_ids[name])
         largest = np.minimum(np.maximum(0, np.trunc(stock.capacity)).astype(np.int64), stock.max_unit)
         if not largest.any() or (len(sharing) and (largest[np.isin(stock.at, sharing)] >= amount).any()):

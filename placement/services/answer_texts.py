@@ -123,13 +123,13 @@ def written_answer(tx: Transaction, question: Question, *, plan: Plan, ids: Name
     before = _texts_before(tx, question, ids)
     if before is None or cloud.reason_for_nothing(asked_for(question.request, options, ranking)) is not None:
         return None
-    asked, families = amounts_of(plan), classes_in_families(tx, ranking)
-    scores = TreeScores(asked, replace(ranking, seed=None), families)
+    amounts, families = amounts_of(plan), classes_in_families(tx, ranking)
+    scores = TreeScores(amounts, replace(ranking, seed=None), families)
     search = _SearchOfWritten(tx, plan, ids, question=question, scores=scores, before=before)
     order, answer = kept_order(search.reader, scores, cloud.kept), None
     if order is not None and not search.reader.shares and (question.wanted or len(order) <= MAX_WITHOUT_LIMIT):
         if not ranking.is_certain:
-            order = KeyOrder(TreeScores(asked, ranking, families).shuffled(order.keys), order.among)
+            order = KeyOrder(TreeScores(amounts, ranking, families).shuffled(order.keys), order.among)
         answer = search.answer(order)
     if answer is None:
         cloud.kept.keep(question.key, _REFUSED, size=0)

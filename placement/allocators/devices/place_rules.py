@@ -188,9 +188,9 @@ class PlaceRules:
 
         def preferred(state: int) -> int:
             primaries = value(state, primary)
-            there = [(value(state, index), number) for index, number in secondaries]
-            absent = sum([max(0, number - present) for present, number in there])
-            alone = primaries * absent if primaries else sum([present for present, _number in there])
+            numbers = [(value(state, index), number) for index, number in secondaries]
+            absent = sum([max(0, number - present) for present, number in numbers])
+            alone = primaries * absent if primaries else sum([present for present, _number in numbers])
             return alone * missed
 
         return required if joint.required else preferred

@@ -222,10 +222,10 @@ class Knapsack:
         clears the guard bit of each that has too little.
         """
         room, guard, packed_amounts = 0, 0, [0] * len(options)
-        wanted = [self._request.groups[option.group].amounts for option in options]
+        amounts_of_groups = [self._request.groups[option.group].amounts for option in options]
         shift = 0
         for name, left in options[0].device.room.items() if options else ():
-            amounts = [of_group.get(name, 0) for of_group in wanted]
+            amounts = [of_group.get(name, 0) for of_group in amounts_of_groups]
             together = sum(amounts)  # More room makes no difference.
             packed_amounts = [packed | amount << shift for packed, amount in zip(packed_amounts, amounts, strict=True)]
             room |= int(max(0, min(left, together))) << shift

@@ -76,9 +76,9 @@ class Counters:
         ``state`` is the sum of two states. If none of these counters is in ``sticky``, all of them are 2 instead of 1,
         and this is just ``state - (too_high >> 1)``.
         """
-        for spare, shift, most in self._sticky:
+        for spare, shift, highest in self._sticky:
             if too_high & spare:
-                state -= ((state >> shift & self._field) - most) << shift
+                state -= ((state >> shift & self._field) - highest) << shift
         return state - ((too_high & ~self.sticky) >> 1)
 
     def floor(self, least: Sequence[int]) -> int:
@@ -210,30 +210,31 @@ class Tables:
         value = self._counters.value
         self.budget.take(len(left) * len(right))
         table: Table = defaultdict(list)
-        for state, other in product(left, right) if not self.is_over else ():
-            both = self._counters.settled(state + other)
-            if both is not None and all([value(state, index) + value(other, index) <= cap for index, cap in caps]):
-                table[both] += [cost + more for cost in left[state] for more in right[other]]
+        for state, partner in product(left, right) if not self.is_over else ():
+            joint = self._counters.settled(state + partner)
+            if joint is not None and all([value(state, index) + value(partner, index) <= cap for index, cap in caps]):
+                table[joint] += [cost + more for cost in left[state] for more in right[partner]]
         return {state: sorted(costs)[: self._most] for state, costs in table.items()}
 
     def _several_of(self, left: Table, right: Table, partners: _Partners) -> Table:
         counters, most = self._counters, self._most
         offset, guard, forbids, sticky = counters.offset, counters.guard, counters.forbids, counters.sticky
         pairs: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-        for (state, costs), others in zip(left.items(), partners, strict=True):
+        for (state, costs), row in zip(left.items(), partners, strict=True):
             with_offset, cost = state + offset, costs[0]
-            for more, other in others:
-                both, too_high = state + other, (with_offset + other) & guard
+            for more, partner in row:
+                joint, too_high = state + partner, (with_offset + partner) & guard
                 if too_high:
                     if too_high & forbids:
                         continue
-                    both = counters.cut(both, too_high) if too_high & sticky else both - (too_high >> 1)
-                pairs[both].append((cost + more, state, other))
+                    joint = counters.cut(joint, too_high) if too_high & sticky else joint - (too_high >> 1)
+                pairs[joint].append((cost + more, state, partner))
         table = {}
-        for both, of_state in pairs.items():
+        for joint, of_state in pairs.items():
             cheapest = sorted(of_state)[:most]  # Each further pair costs at least as much as each of these.
-            sums = [cost + more for _least, state, other in cheapest for cost in left[state] for more in right[other]]
-            table[both] = sorted(sums)[:most]
+            pairs_of_costs = [product(left[state], right[partner]) for _least, state, partner in cheapest]
+            sums = [cost + more for costs in pairs_of_costs for cost, more in costs]
+            table[joint] = sorted(sums)[:most]
         return table
 
     def _best_of(self, left: Table, partners: _Partners) -> Table:
@@ -242,15 +243,15 @@ class Tables:
         offset, guard, forbids, sticky = counters.offset, counters.guard, counters.forbids, counters.sticky
         best: dict[int, int] = {}
         known_sum = best.get
-        for (state, (cost,)), others in zip(left.items(), partners, strict=True):
+        for (state, (cost,)), row in zip(left.items(), partners, strict=True):
             with_offset = state + offset
-            for more, other in others:
-                both, too_high = state + other, (with_offset + other) & guard
+            for more, partner in row:
+                joint, too_high = state + partner, (with_offset + partner) & guard
                 if too_high:
                     if too_high & forbids:
                         continue
-                    both = counters.cut(both, too_high) if too_high & sticky else both - (too_high >> 1)
-                sum_, so_far = cost + more, known_sum(both)
+                    joint = counters.cut(joint, too_high) if too_high & sticky else joint - (too_high >> 1)
+                sum_, so_far = cost + more, known_sum(joint)
                 if so_far is None or sum_ < so_far:
-                    best[both] = sum_
+                    best[joint] = sum_
         return {state: [cost] for state, cost in best.items()}
