@@ -114,7 +114,7 @@ class CloudColumns:
         return summed
 
     def sum_rows(
-        self, classes: Sequence[int | None], others: Collection[int], roots: Collection[int] | None = None
+        self, classes: Sequence[int | None], further: Collection[int], roots: Collection[int] | None = None
     ) -> list[tuple[int, ...]]:
         """Return a row for each tree that has any of some classes: its root, its capacity, then its usage of each.
 
@@ -123,7 +123,7 @@ class CloudColumns:
         at = np.arange(len(self.providers.roots)) if roots is None else self.providers.tree_indices(sorted(roots))
         at = at[at >= 0]
         has_any = np.zeros(len(at), dtype=bool)
-        for class_id in {*classes, *others}:
+        for class_id in {*classes, *further}:
             if class_id is not None:
                 has_any |= self.sums(class_id).has[at]
         at = at[has_any]
@@ -208,7 +208,7 @@ class CloudColumns:
             stocks[class_id] = StockColumns(
                 *[np.insert(old_values, before, new_values) for old_values, new_values in columns]
             )
-            sums = {other: summed_before for other, summed_before in sums.items() if other != class_id}
+            sums = {class_kept: summed_before for class_kept, summed_before in sums.items() if class_kept != class_id}
         return CloudColumns(providers, stocks, sums)
 
 

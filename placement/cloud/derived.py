@@ -41,12 +41,12 @@ class CloudChanges(NamedTuple):
     marks: frozenset[tuple[str, int]] = frozenset()
     filled: frozenset[int] = frozenset()
 
-    def together_with(self, other: "CloudChanges") -> "CloudChanges":
+    def together_with(self, later: "CloudChanges") -> "CloudChanges":
         """Return what differs if both do."""
-        if not any(other):
+        if not any(later):
             return self
-        roots, altered = self.roots | other.roots, (self.roots - self.filled) | (other.roots - other.filled)
-        return CloudChanges(roots, self.marks | other.marks, roots - altered)
+        roots, altered = self.roots | later.roots, (self.roots - self.filled) | (later.roots - later.filled)
+        return CloudChanges(roots, self.marks | later.marks, roots - altered)
 
 
 NO_CHANGES = CloudChanges()

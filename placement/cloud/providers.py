@@ -114,9 +114,9 @@ class ProviderColumns:
         """Return the indices of trees by the ids of their roots, -1 for those that are not here."""
         return places_in(self.roots, np.asarray(roots, dtype=np.int64))
 
-    def is_same_as(self, other: "ProviderColumns") -> bool:
+    def is_same_as(self, second: "ProviderColumns") -> bool:
         """Tell whether the providers are the same, in the same trees."""
-        columns = [(columns_.ids, columns_.parents, columns_.roots, columns_.starts) for columns_ in (self, other)]
+        columns = [(columns_.ids, columns_.parents, columns_.roots, columns_.starts) for columns_ in (self, second)]
         return all(map(np.array_equal, *columns))
 
     def of_trees(self, indices: Ints) -> "ProviderColumns":

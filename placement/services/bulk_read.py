@@ -30,17 +30,17 @@ from placement.store.provider_list import conditions_of
 LOG = logging.getLogger(__name__)
 
 
-def read_inventory(database: Database, wanted: ProviderFilter) -> BulkRead:
+def read_inventory(database: Database, provider_filter: ProviderFilter) -> BulkRead:
     """Return the providers that pass a filter with all they have, in one snapshot; Invalid for unknown names."""
     if database.keeps_journal:
         put_in_order(database)
-    return _read(database, wanted)
+    return _read(database, provider_filter)
 
 
 @reads_anywhere
-def _read(tx: Transaction, wanted: ProviderFilter) -> BulkRead:
-    classes, traits = ids_in_filter(tx, wanted)
-    return store.bulk_read(tx, conditions_of(tx, wanted, class_ids=classes, trait_ids=traits))
+def _read(tx: Transaction, provider_filter: ProviderFilter) -> BulkRead:
+    classes, traits = ids_in_filter(tx, provider_filter)
+    return store.bulk_read(tx, conditions_of(tx, provider_filter, class_ids=classes, trait_ids=traits))
 
 
 capacity = reads_once(capacity_rows)

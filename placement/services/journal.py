@@ -28,15 +28,15 @@ EVERYTHING = Wanted()
 
 
 def read_feed(
-    database: Database, cursor: Cursor = BEGINNING, wanted: Wanted = EVERYTHING, *, limit: int
+    database: Database, cursor: Cursor = BEGINNING, entry_filter: Wanted = EVERYTHING, *, limit: int
 ) -> tuple[list[Entry], Cursor]:
     """Return some rows that a cursor has not seen, in commit order, and the cursor after them; or CursorGone."""
     put_in_order(database)
     try:
-        return _feed(database, cursor, wanted, limit=limit)
+        return _feed(database, cursor, entry_filter, limit=limit)
     except JournalOfAnother:
         _make_ours(database)
-        return _feed(database, cursor, wanted, limit=limit)
+        return _feed(database, cursor, entry_filter, limit=limit)
 
 
 def newest(database: Database) -> Cursor:

@@ -1,4 +1,4 @@
-"""Use cases of resource providers: listing them, their life cycle, and their place in the trees."""
+"""Use cases of resource providers: listing them, their life cycle, and their place in the store."""
 
 from collections.abc import Collection
 
@@ -6,7 +6,6 @@ from placement.domain.provider import Move, Provider, ProviderFilter, subtree
 from placement.errors import DuplicateName, Invalid, ProviderHasChildren, ProviderInUse, ProviderNotFound
 from placement.store import provider_list
 from placement.store import providers as store
-from placement.store import providers as trees
 from placement.store.connection.unit_of_work import Transaction, reads, reads_once, writes
 from placement.store.names import NameTable
 from placement.store.provider_list import ProviderList
@@ -52,7 +51,7 @@ def create_provider(tx: Transaction, *, uuid: str, name: str, parent_uuid: str |
     if parent_uuid is not None:
         if parent_uuid == uuid:
             raise Invalid(f"{refusal}parent provider UUID cannot be same as UUID. Leave it out if there is no parent.")
-        parent = trees.providers_in_locked_trees(tx, [parent_uuid]).get(parent_uuid)
+        parent = store.providers_in_locked_trees(tx, [parent_uuid]).get(parent_uuid)
         if parent is None:
             raise Invalid(refusal + NO_SUCH_PARENT)
     _refuse_duplicate(tx, name=name, uuid=uuid)
@@ -87,7 +86,7 @@ def update_provider(tx: Transaction, uuid: str, *, name: str, move: Move | None 
 def _move(tx: Transaction, uuid: str, move: Move) -> None:
     """Move a provider and everything below it, after locking its tree and the target tree."""
     provider_filter = {uuid} if move.parent_uuid is None else {uuid, move.parent_uuid}
-    present = trees.providers_in_locked_trees(tx, provider_filter)
+    present = store.providers_in_locked_trees(tx, provider_filter)
     if uuid not in present:
         raise ProviderNotFound(uuid)
     moved = present[uuid]
@@ -95,8 +94,8 @@ def _move(tx: Transaction, uuid: str, move: Move) -> None:
     moving = subtree(parents_in(tx, [moved.root_id]), moved.id)
     if reason := _refusal(moved, move, parent=parent, moving=moving):
         raise Invalid(f"Unable to save resource provider {uuid}: {reason}")
-    trees.move_providers(tx, moving, to_root=parent.root_id if parent else moved.id)
-    trees.set_parent(tx, moved.id, parent.id if parent else None)
+    store.move_providers(tx, moving, to_root=parent.root_id if parent else moved.id)
+    store.set_parent(tx, moved.id, parent.id if parent else None)
 
 
 def _refusal(moved: Provider, move: Move, *, parent: Provider | None, moving: set[int]) -> str | None:

@@ -50,16 +50,16 @@ NUMBERING_THREAD = "numbering"
 
 
 class CloudVersion(NamedTuple):
-    """Where a snapshot stands in a history: at the newest state, by number, but for what may differ ``apart``."""
+    """Where a snapshot stands in a history: at the newest state, by number, but for what may differ ``differing``."""
 
     history: "TreeHistory"
     number: int
-    apart: CloudChanges = NO_CHANGES
+    differing: CloudChanges = NO_CHANGES
 
     @property
     def is_newest(self) -> bool:
         """Whether the snapshot shows the newest state."""
-        return not any(self.apart)
+        return not any(self.differing)
 
     def changed_since(self, number: int) -> CloudChanges | None:
         """Return what may differ from the state with a number; None for everything."""
@@ -68,7 +68,7 @@ class CloudVersion(NamedTuple):
             return None
         if number > self.number:  # Seen from the later state, less is in use here.
             changed = changed._replace(filled=frozenset())
-        return changed.together_with(self.apart)
+        return changed.together_with(self.differing)
 
 
 class _SeenState(NamedTuple):
@@ -117,7 +117,7 @@ class TreeHistory:
                 newest = None
             shown = look(tx, newest and newest.place, along)
             tx.remembered[self] = shown and self._version(tx, shown, newest)
-        if needs_numbers(tx, shown and shown.place, most=self._numbering.tolerates):
+        if needs_numbers(tx, shown and shown.place, tolerated=self._numbering.tolerates):
             self._numbering.begin(tx.database)
         return shown and shown.along
 
@@ -154,7 +154,9 @@ class TreeHistory:
                 return None
             roots = columns.providers.roots
             picked = random.sample(range(len(roots)), min(number, len(roots)))  # keeps no secret
-            return columns, {*roots[picked].tolist(), *also} - later.together_with(version.apart).roots - self._stale
+            return columns, {*roots[picked].tolist(), *also} - later.together_with(
+                version.differing
+            ).roots - self._stale
 
     def drop(self) -> None:
         """Have everything count as changed."""
@@ -166,7 +168,7 @@ class TreeHistory:
             self._read_for_all(version, read)
         with self._lock:
             columns, later = self._columns, self._changed_after(version)
-            differing = None if later is None else later.together_with(version.apart).roots | self._stale
+            differing = None if later is None else later.together_with(version.differing).roots | self._stale
         if columns is None or differing is None or len(differing) > MAX_CHANGED:
             return CloudColumns.from_rows(read(None))
         return columns.with_trees(differing, read(differing)) if differing else columns
@@ -210,15 +212,15 @@ class TreeHistory:
         return CloudVersion(self, number)
 
     def _earlier(self, tx: Transaction, place: Cursor) -> CloudVersion | None:
-        """Place a snapshot that lacks changes already seen: apart is what differs since a state it contains."""
+        """Place a snapshot that lacks changes already seen: what differs is what changed since a state it contains."""
         newest = self._states[-1].number
         for state in reversed(self._states):
             if state.place.is_part_of(place):
                 shown, after = look(tx, state.place), self._changed(state.number, newest)
                 if shown is None or shown.changes is None or after is None:
                     return None
-                apart = after.together_with(CloudChanges(*shown.changes[:2]))
-                return CloudVersion(self, newest, apart._replace(filled=frozenset()))  # Less may be in use here.
+                differing = after.together_with(CloudChanges(*shown.changes[:2]))
+                return CloudVersion(self, newest, differing._replace(filled=frozenset()))  # Less may be in use here.
         return None
 
     def _changed(self, earlier: int, later: int) -> CloudChanges | None:

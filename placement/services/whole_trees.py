@@ -115,8 +115,8 @@ def _set_disabled(tx: Transaction, root: LockedProvider, *, is_disabled: bool) -
     trait = tx.names.traits.ids(tx.connection, [DISABLED])[DISABLED]
     has = marks.traits_of(tx, root.uuid)
     present = {uuid_.id for uuid_ in has.traits} if has else set()
-    wanted = present | {trait} if is_disabled else present - {trait}
-    return marks.replace_provider_traits(tx, root.id, wanted)
+    trait_ids = present | {trait} if is_disabled else present - {trait}
+    return marks.replace_provider_traits(tx, root.id, trait_ids)
 
 
 def _refuse_others(named: Collection[str], holding: Collection[str]) -> None:

@@ -44,7 +44,7 @@ class Hits(NamedTuple):
     examples: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, hits: Sequence[str]) -> "Hits":
+    def counted(cls, hits: Sequence[str]) -> "Hits":
         """Count hits, and show the first ones."""
         return cls(len(hits), tuple(hits[:EXAMPLES]))
 

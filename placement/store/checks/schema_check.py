@@ -97,7 +97,7 @@ def _named(connection: Connection, query: Select[Any], sentence: str) -> Hits:
         return Hits(0)
     uuids = dict(connection.execute(select(resource_providers.c.id, resource_providers.c.uuid)).all())
     names = dict(connection.execute(select(resource_classes.c.id, resource_classes.c.name)).all())
-    return Hits.of(
+    return Hits.counted(
         [
             sentence.format(name=names.get(class_, class_), uuid=uuids.get(id_, id_), kept=int(kept), right=int(right))
             for id_, class_, kept, right in rows
@@ -118,7 +118,7 @@ def untrue(connection: Connection) -> Hits:
         for watched in WATCHED
         for id_ in _wrong(connection, watched, began)
     ]
-    return Hits.of(wrong)
+    return Hits.counted(wrong)
 
 
 def _wrong(connection: Connection, watched: Watched, began: int) -> Sequence[int]:
@@ -227,7 +227,7 @@ def _without_generation(connection: Connection) -> Hits:
             select(table.c.uuid).where(_is_no_generation(table)).order_by(table.c.id)
         ).scalars()
     ]
-    return Hits.of(hits)
+    return Hits.counted(hits)
 
 
 def _is_no_generation(table: Table) -> ColumnElement[bool]:
@@ -260,7 +260,7 @@ PROBLEMS = (
     ),
     _Problem(
         "providers that name the wrong root provider",
-        lambda connection: Hits.of([f"provider {id_}" for id_ in sorted(wrong_roots(connection))]),
+        lambda connection: Hits.counted([f"provider {id_}" for id_ in sorted(wrong_roots(connection))]),
         _plant_again,
         lambda connection: any(root is not None for root in wrong_roots(connection).values()),
     ),

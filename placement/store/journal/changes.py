@@ -194,11 +194,11 @@ def _roots(rows: Collection[RowOfTree]) -> frozenset[int]:
     return frozenset([root for row in rows for root in row[:2] if root is not None])
 
 
-def needs_numbers(tx: Transaction, place: Cursor | None, *, most: int) -> bool:
-    """Tell whether too many rows have no number: more than ``most``, or so many that a snapshot has no place."""
+def needs_numbers(tx: Transaction, place: Cursor | None, *, tolerated: int) -> bool:
+    """Tell whether too many rows have no number: more than ``tolerated``, or so many that a snapshot has no place."""
     if tx.dialect in {SQLITE, POSTGRESQL} or not tx.is_snapshot or not tx.database.keeps_journal:
         return False
-    return place is None or len(place.ahead) > most
+    return place is None or len(place.ahead) > tolerated
 
 
 def place_of(tx: Transaction) -> Cursor | None:
@@ -251,7 +251,7 @@ def _on_sqlite(tx: Transaction, since: Cursor) -> NewRows:
 def _on_mariadb(tx: Transaction, since: Cursor) -> NewRows | None:
     id_, time, mark, times = since.anchor or (*_NO_ROW, 0)
     remembered = [id_, *since.ahead]
-    rows = tx.tuples(_ROWS_ON_MARIADB, {"end": since.seen.end, "known": remembered, "remembered": remembered})
+    rows = tx.tuples(_ROWS_ON_MARIADB, {"end": since.seen.end, "excluded": remembered, "remembered": remembered})
     evidence = {row_id: (row_mark, row_time) for *_row, row_id, row_mark, row_time in rows}
     is_there = not mark or evidence.get(id_) == (mark, time)
     if not is_there or not evidence.keys() >= {*since.ahead} or times != sum([evidence[id_][1] for id_ in since.ahead]):
@@ -365,12 +365,12 @@ _ROWS_ON_SQLITE = PreparedStatement(
 def _statement_on_mariadb() -> PreparedStatement:
     """Return the statement for new rows, and, with a note, for those that are remembered and the last in order."""
     # Two parameters: SQLAlchemy renders an expanding one only once.
-    known, remembered = (bindparam(name, expanding=True, type_=BigInteger) for name in ("known", "remembered"))
+    excluded, remembered = (bindparam(name, expanding=True, type_=BigInteger) for name in ("excluded", "remembered"))
     is_new = (J.commit_mark >= bindparam("end")) | J.commit_mark.is_(None)
     new, evidence = [_rows(MARIADB, note).add_columns(J.id, J.commit_mark, _TIME) for note in (_NO_NOTE, _NOTED)]
     return PreparedStatement(
         union_all(
-            new.where(_IS_ABOUT_TREES, is_new, J.id.not_in(known)).limit(MAX_ROWS),
+            new.where(_IS_ABOUT_TREES, is_new, J.id.not_in(excluded)).limit(MAX_ROWS),
             evidence.where(J.id.in_(remembered)),
             evidence.where(J.commit_mark.is_not(None)).order_by(J.commit_mark.desc()).limit(1),
         )

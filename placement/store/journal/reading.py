@@ -87,8 +87,8 @@ def former_names(
     """Return the names that end with some rows; of providers only those of some."""
     # As a join, SQLite would read the whole journal for the few rows that end a name.
     position = select(is_later).where(J.id == _F.journal_id, is_end).correlate(placement_former_names).scalar_subquery()
-    wanted = or_(_F.kind != PROVIDER, _F.object_id.in_(sorted(providers)))
-    ends = tx.tuples(select(position, _F.journal_id, _F.kind, _F.object_id, _F.name).where(wanted))
+    entry_filter = or_(_F.kind != PROVIDER, _F.object_id.in_(sorted(providers)))
+    ends = tx.tuples(select(position, _F.journal_id, _F.kind, _F.object_id, _F.name).where(entry_filter))
     return FormerNames([end for end in ends if end[0] is not None])
 
 
@@ -203,13 +203,13 @@ class Wanted:
         return conditions
 
 
-def feed(tx: Transaction, cursor: Cursor, wanted: Wanted, *, limit: int) -> tuple[list[Entry], Cursor]:
+def feed(tx: Transaction, cursor: Cursor, entry_filter: Wanted, *, limit: int) -> tuple[list[Entry], Cursor]:
     """Return rows that a cursor has not seen, in commit order, and the cursor after them; or CursorGone."""
     verify(tx, cursor)
     newest = now(tx)
     portion = cursor.portion or newest.seen
     query = (
-        _ENTRIES.where(unseen(tx, cursor.seen, portion), J.id > cursor.last_id, *wanted.conditions())
+        _ENTRIES.where(unseen(tx, cursor.seen, portion), J.id > cursor.last_id, *entry_filter.conditions())
         .where(not_ahead(cursor))
         .order_by(J.id)
         .limit(limit)
@@ -232,9 +232,9 @@ def feed(tx: Transaction, cursor: Cursor, wanted: Wanted, *, limit: int) -> tupl
     return entries, Cursor(portion, anchor=cursor.anchor, overlap=cursor.overlap)
 
 
-def trail(tx: Transaction, wanted: Wanted, *, limit: int, before: int | None = None) -> list[Entry]:
+def trail(tx: Transaction, entry_filter: Wanted, *, limit: int, before: int | None = None) -> list[Entry]:
     """Return rows, newest first; if ``before`` is given, only those with lower ids."""
-    query = _ENTRIES.where(*wanted.conditions()).order_by(J.id.desc()).limit(limit)
+    query = _ENTRIES.where(*entry_filter.conditions()).order_by(J.id.desc()).limit(limit)
     if before is not None:
         query = query.where(J.id < before)
     entries = _entries(tx, query)
@@ -243,10 +243,10 @@ def trail(tx: Transaction, wanted: Wanted, *, limit: int, before: int | None = N
     return _as_called_then(tx, entries, former_names(tx, _F.journal_id >= entries[-1].id, _linked(entries)))
 
 
-def since_then(tx: Transaction, wanted: Wanted) -> Iterator[Entry]:
+def since_then(tx: Transaction, entry_filter: Wanted) -> Iterator[Entry]:
     """Yield all matching rows, newest first, reading them in portions."""
     before: int | None = None
-    while entries := trail(tx, wanted, limit=PORTION, before=before):
+    while entries := trail(tx, entry_filter, limit=PORTION, before=before):
         yield from entries
         before = entries[-1].id
 

@@ -49,7 +49,7 @@ class Dialect:
     ends: str
     where: str
     same: str
-    moment: str
+    time: str
     transaction: dict[str, str]
     json: str
     join: str = ""
@@ -85,7 +85,7 @@ def _statement(dialect: Dialect, watched: Watched, action: str, *, kind: str, sh
         if is_there and shows:
             members = ", ".join(f"'{column}', {alias}.{column}" for column in watched.shown)
             columns[f"{side}_row"] = dialect.json.format(members)
-    columns = {"time": dialect.moment} | columns | dialect.transaction
+    columns = {"time": dialect.time} | columns | dialect.transaction
     return dialect.insert.format(columns=", ".join(columns), values=", ".join(columns.values()), rows=rows)
 
 
@@ -154,7 +154,7 @@ _ON_SQLITE = Dialect(
     ends="{row}; " + _NAME_KEPT + "SELECT last_insert_rowid(), '{kind}', OLD.id, OLD.{named}",
     where="{statement} WHERE {condition}",
     same="{} IS {}",
-    moment="strftime('%Y-%m-%d %H:%M:%f000', 'now')",
+    time="strftime('%Y-%m-%d %H:%M:%f000', 'now')",
     transaction={},
     json="json_object({})",
 )
@@ -165,7 +165,7 @@ _ON_MARIADB = Dialect(
     ends="{row}; " + _NAME_KEPT + "VALUES (LAST_INSERT_ID(), '{kind}', OLD.id, OLD.{named})",
     where="IF {condition} THEN {statement}; END IF",
     same="BINARY {} <=> BINARY {}",  # names that differ only in case differ
-    moment="UTC_TIMESTAMP(6)",
+    time="UTC_TIMESTAMP(6)",
     transaction={name: _part_of_variable(number) for number, name in enumerate(REQUEST_COLUMNS, 1)},
     json="JSON_OBJECT({})",
 )
@@ -176,7 +176,7 @@ _ON_POSTGRESQL = Dialect(
     ends="WITH ended AS ({row} RETURNING id, kind, object_id, {recorded} AS name) " + _NAME_KEPT + "TABLE ended",
     where="IF {condition} THEN {statement}; END IF",
     same="{} IS NOT DISTINCT FROM {}",
-    moment="moment",
+    time="moment",
     transaction={"commit_mark": "mark", "oldest_open": "oldest"}
     | {name: f"origin[{number}]" for number, name in enumerate(REQUEST_COLUMNS, 1)},
     json="json_build_object({})::text",
