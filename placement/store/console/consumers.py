@@ -40,7 +40,7 @@ A = allocations.c
 
 ALLOCATIONS_IN_TREES = allocations.join(resource_providers, RP.id == A.resource_provider_id)
 
-MAX_SUMMED = 10_000
+MAX_SUMMED = 5_000
 """So many consumers of a project are added up, the first by uuid: all would take seconds where it has 100,000."""
 
 
