@@ -213,13 +213,16 @@ def _failing(cloud: CloudMasks, condition: Condition, trees: Ints) -> Iterator[i
         for at in [at for demand in cloud.demands for at in demand.failing_only(condition)]:
             is_failing[at] = True
     failing = np.flatnonzero(is_failing)
+    met = np.zeros(len(providers.ids), dtype=np.int64)
+    for any_of in cloud.plan.trait_sets if condition.groups == LOOSE else ():
+        met += masks.serving.with_any_trait(any_of)  # whoever serves the group together has these traits
     pools = {pool: masks.trees_shared_with[pool] for pool in masks.sharing[is_failing[masks.sharing]].tolist()}
     for tree in trees[:MAX_TREES].tolist() if len(failing) else ():
         first, after = providers.starts[tree : tree + 2]
         at = failing[np.searchsorted(failing, first) : np.searchsorted(failing, after)].tolist()
         at += [pool for pool, shared_with in pools.items() if tree in shared_with]
         if at:
-            yield min(at, key=providers.ids.__getitem__)
+            yield min(at, key=lambda position: (-met[position], providers.ids[position]))
 
 
 def shortages(cloud: CloudMasks, condition: Condition, trees: Ints) -> Iterator[Example]:

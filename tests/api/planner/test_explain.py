@@ -142,6 +142,16 @@ def lessons(document: dict) -> list[dict]:
     return [hint for hint in document["hints"] if hint["hint"] != "no_single_provider"]
 
 
+def test_an_example_lacks_nothing_but_the_condition(api) -> None:
+    """Of two NICs with too little left, the one without the trait could not serve in any case."""
+    plain, right = provider("plain", SRIOV_NET_VF=3), provider("right", SRIOV_NET_VF=3, traits=["CUSTOM_A"])
+    cloud = stored(api.app, provider("host", plain, right))
+    asked = "/planner/v1/explain?resources=SRIOV_NET_VF:8&required=CUSTOM_A"
+    found = api.get(asked, version="1.39").get_json()
+    (near_miss,) = found["near_misses"]
+    assert [row["uuid"] for row in near_miss["providers"]] == [cloud.providers["right"]]
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_the_cause_is_named_with_what_would_help(api, name):
     expected = CASES[name]
