@@ -38,7 +38,7 @@ def explained(
     """
     plan = plan_for(request)
     explanation = explain(plan, condition_masks(tx, plan, locks=locks))
-    if explanation.found and profile is not None and profile.filters:
+    if explanation.trees_with_candidates and profile is not None and profile.filters:
         options = SearchOptions(locks=tuple(locks))
         if not answer_to(tx, replace(request, limit=1), options, Ranking(profile)).candidates:
             explanation = explanation.left_out_by_profile()

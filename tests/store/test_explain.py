@@ -48,7 +48,7 @@ def test_a_request_is_explained_by_what_is_in_the_database(database, situation):
     load(database, cloud)
     found = explanation_of(database, request)
     assert found.explanation == explain(plan_for(request), masks_of(request, cloud))
-    assert found.explanation.found == len(trees_with_candidates(database, request))
+    assert found.explanation.trees_with_candidates == len(trees_with_candidates(database, request))
     assert {named.uuid for named in found.providers.values()} == {
         cloud[provider].uuid for provider in found.explanation.providers()
     }

@@ -24,7 +24,7 @@ def explanation_json(explained: Explained, more_hints: Iterable[Hint] = ()) -> E
     """Return an explanation as JSON; ``more_hints`` are those that only the query string reveals."""
     explanation = explained.explanation
     return {
-        "trees_with_candidates": explanation.found,
+        "trees_with_candidates": explanation.trees_with_candidates,
         "complete": explanation.complete,
         "cause": _cause(explanation.cause, explanation.shortfall),
         "demands": [_demand(demand) for demand in explanation.demands],
@@ -51,7 +51,9 @@ def _cause(condition: Condition | None, shortfall: Shortfall | None) -> ExplainJ
 
 
 def _shortfall(shortfall: Shortfall | None) -> ExplainJson:
-    return {} if shortfall is None else {"shortfall": asdict(shortfall)}
+    if shortfall is None:
+        return {}
+    return {"shortfall": {"group": shortfall.group, "asked": shortfall.requested, "most": shortfall.available}}
 
 
 def _condition(condition: Condition) -> ExplainJson:
@@ -89,10 +91,10 @@ def _hint(hint: Hint, explained: Explained) -> ExplainJson:
     document = {"hint": hint.kind.value, **_condition(hint.condition), "message": hint.in_words}
     if hint.split is not None:
         document["trees"] = hint.trees
-    if hint.here is not None and hint.there is not None:
+    if hint.provider is not None and hint.owner is not None:
         document["trees"] = hint.trees
-        document["provider"] = _provider(hint.here, explained)
-        document["found_on"] = _provider(hint.there, explained)
+        document["provider"] = _provider(hint.provider, explained)
+        document["found_on"] = _provider(hint.owner, explained)
     return document
 
 

@@ -71,31 +71,31 @@ class Contention:
         # Slots of one demand ask for the same amount of the same providers.
         of_demands = {slots[depth].demand: depth for depth in self._amounts}
         providers = {provider for depth in of_demands.values() for provider in options[depth]}
-        self._left = {provider: tree.room[provider, name] for provider in providers}
+        self._free = {provider: tree.room[provider, name] for provider in providers}
         fitting = {
-            demand: [provider for provider in options[depth] if self._left[provider] >= self._amounts[depth]]
+            demand: [provider for provider in options[depth] if self._free[provider] >= self._amounts[depth]]
             for demand, depth in of_demands.items()
         }
         self._matching = Matching(
             {depth: fitting[slots[depth].demand] for depth in self._amounts},
-            {provider: int(room // least) for provider, room in self._left.items()},
+            {provider: int(room // least) for provider, room in self._free.items()},
         )
 
     def is_hopeless(self) -> bool:
         """Tell whether the providers have too little room for all slots."""
-        return not self._matching.is_complete or sum(self._amounts.values()) > sum(self._left.values())
+        return not self._matching.is_complete or sum(self._amounts.values()) > sum(self._free.values())
 
     def take(self, depth: int, provider: int) -> bool:
         """Accept a provider with room for this slot beside those already there."""
         amount = self._amounts[depth]
-        if self._left[provider] < amount or not self._matching.fix(depth, provider):
+        if self._free[provider] < amount or not self._matching.fix(depth, provider):
             return False
-        self._left[provider] -= amount
+        self._free[provider] -= amount
         return True
 
     def give_back(self, depth: int, provider: int) -> None:
         """Return this slot's amount to its provider."""
-        self._left[provider] += self._amounts[depth]
+        self._free[provider] += self._amounts[depth]
         self._matching.free(depth)
 
 

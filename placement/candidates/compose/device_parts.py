@@ -120,12 +120,12 @@ def misfit_of(resources: tuple[tuple[str, int], ...], stocks: ProviderStocks) ->
     Only requested classes count, so that whatever else a device has does not blur the order.
     """
     taken = [(stocks[name], amount) for name, amount in resources if name in stocks]
-    left = [
+    remaining = [
         WORST_MISFIT * (stock.capacity - stock.used - amount) // stock.capacity
         for stock, amount in taken
         if stock.capacity > 0
     ]
-    return max(0, sum(left)) // len(left) if left else 0
+    return max(0, sum(remaining)) // len(remaining) if remaining else 0
 
 
 class DeviceProblem(NamedTuple):
@@ -213,7 +213,7 @@ class TreeParts:
         suffixes = same_subtree[len(chosen)]
         is_tied = [part.slot.suffix in suffixes for part in self._terms.parts]
         tied = [(row, count) for row, count, is_in in zip(options, counts, is_tied, strict=True) if is_in]
-        for heads in self._apart(self._possible_heads(tied)):
+        for heads in self._by_depth(self._possible_heads(tied)):
             rows = [
                 [provider for provider in row if not heads.isdisjoint(self._ancestry(provider))] if is_in else row
                 for row, is_in in zip(options, is_tied, strict=True)
@@ -228,7 +228,7 @@ class TreeParts:
             enough.append({head for head, number in below.items() if number >= number_wanted})
         return sorted(set.intersection(*enough) & {provider for row, _number_wanted in rows for provider in row})
 
-    def _apart(self, heads: Collection[int]) -> Iterator[frozenset[int]]:
+    def _by_depth(self, heads: Collection[int]) -> Iterator[frozenset[int]]:
         """Yield heads in sets of those at the same depth, and in places of the same levels: none is above another."""
         alike: dict[object, list[int]] = defaultdict(list)
         for head in heads:
@@ -278,8 +278,8 @@ class TreeParts:
         misfits = {provider: self._misfit_of(slot.resources, stocks.get(provider, NO_STOCKS)) for provider in row}
         if self._judge is None:
             return misfits
-        left, requested = self._details.left(), self._terms.request.requested
-        return misfits | self._judge.ranks(left, dict(slot.resources), row, count=count, requested=requested)
+        free, requested = self._details.left(), self._terms.request.requested
+        return misfits | self._judge.ranks(free, dict(slot.resources), row, count=count, requested=requested)
 
     def _meets(self, slot: Slot, provider: int, heads: Heads) -> int:
         mask = 0 if slot.is_granular else self._tree.met.get(provider, 0)
@@ -301,13 +301,13 @@ class TreeParts:
 
         devices = []
         for provider, number in numbers.items():
-            left = {
+            free = {
                 name: useful[room[provider, name]] for name, useful in terms.useful.items() if (provider, name) in room
             }
             above = [next(iter(of_set & self._ancestry(provider)), None) for _suffixes, of_set in heads]
             path = tuple(map(named, (*details.positions[provider], *above)))
             card = device_of(details, provider) if provider in functions else None
-            devices.append(Device(number, path, left, named(card if card in details.names else None) or ""))
+            devices.append(Device(number, path, free, named(card if card in details.names else None) or ""))
         in_use = details.in_use() | self._never_alone if terms.request.exclusive else set()
         # A device may be a place, too.
         held = frozenset([names[provider] for names in (numbers, places) for provider in in_use if provider in names])

@@ -47,14 +47,14 @@ class PathComposer:
         self._request = request
         self._levels = levels
         self._locks = Locks(levels.names, locks)
-        self._known = {level.lower(): level for level in levels.names}
+        self._level_names = {level.lower(): level for level in levels.names}
         self._any_of: dict[str, list[frozenset[str]]] = defaultdict(list)
         """Label -> the sets of traits of which a group needs one each."""
-        self._containers = [self._wanted(container) for container in request.all_paths()]
+        self._containers = [self._requirement(container) for container in request.all_paths()]
         if not self.requested:
             raise ValueError("There must be an amount of a resource.")
 
-    def _wanted(self, container: ContainerPaths) -> Requirement:
+    def _requirement(self, container: ContainerPaths) -> Requirement:
         """Return what one container asks for, with levels under their canonical names."""
         root = _LabelledGroup(container.prefix)
         for name, amount in container.paths.items():
@@ -70,7 +70,7 @@ class PathComposer:
         return root.requirement("", Phase.INITIALISATION if container.is_initial else Phase.RUNNING)
 
     def _level(self, group: str, name: str) -> str:
-        level = self._known.get(self._levels.named(group).lower(), "")
+        level = self._level_names.get(self._levels.named(group).lower(), "")
         if not level:
             raise UnknownLevel(group, name)
         return level

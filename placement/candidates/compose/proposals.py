@@ -62,13 +62,13 @@ class Proposal:
 class Proposals:
     """The proposals for one tree, best first; ``complete`` is False if the search was cut off."""
 
-    found: list[Proposal] = field(default_factory=list)
+    proposals: list[Proposal] = field(default_factory=list)
     complete: bool = True
 
     @property
     def verdict(self) -> bool | None:
         """Whether there are any; None if that is unknown."""
-        return bool(self.found) if self.found or self.complete else None
+        return bool(self.proposals) if self.proposals or self.complete else None
 
 
 class ProposalComposer(Protocol):

@@ -30,7 +30,7 @@ class _Portions(NamedTuple):
         number: how many portions.
         providers: how many providers serve them, those of different parts counted separately.
         loose: demand -> how many of the portions one provider can be asked for, besides those of other demands.
-        apart: the same for the demands of isolated groups, of which a provider serves only one.
+        isolated: the same for the demands of isolated groups, of which a provider serves only one.
     """
 
     resource_class: str
@@ -38,12 +38,12 @@ class _Portions(NamedTuple):
     number: int
     providers: int
     loose: Mapping[int, int]
-    apart: Mapping[int, int]
+    isolated: Mapping[int, int]
 
     def available(self, tree: Tree, members: int = 1) -> dict[int, float]:
         """Return how many portions each provider of a tree can give that many members at most."""
         numbers: dict[int, int] = {}
-        for demand, number in self.apart.items():
+        for demand, number in self.isolated.items():
             for provider in tree.options[demand]:
                 numbers[provider] = max(numbers.get(provider, 0), number)
         for demand, number in self.loose.items():
@@ -95,17 +95,17 @@ class DeviceRoom:
             amount: the least amount of a portion.
             asking: the parts, each with the number of portions that it takes of each of its providers.
         """
-        apart: dict[int, int] = {}
+        isolated: dict[int, int] = {}
         loose: dict[int, int] = defaultdict(int)
         for part, number in asking:
             demand = part.slot.demand
             if self._isolate and part.slot.is_granular:
-                apart[demand] = max(apart.get(demand, 0), number)
+                isolated[demand] = max(isolated.get(demand, 0), number)
             else:
                 loose[demand] += number
         counts = [1 if part.every is not None else part.group.count for part, _number in asking]
         total = sum([count * number for count, (_part, number) in zip(counts, asking, strict=True)])
-        return _Portions(name, amount, number=total, providers=sum(counts), loose=loose, apart=apart)
+        return _Portions(name, amount, number=total, providers=sum(counts), loose=loose, isolated=isolated)
 
 
 class WantedFree(NamedTuple):
@@ -213,7 +213,7 @@ class AnyChoice:
         self._providers = providers if request.same_subtree else None
         self._budget = RequestBudget(per_tree=STEPS_OF_A_TREE, per_request=STEPS)
         self._composer = SlotComposer(plan, self._budget)
-        self._known: Memo[bool] = Memo(MAX_FORMS)
+        self._lacking_by_form: Memo[bool] = Memo(MAX_FORMS)
 
     def lacking_in(self, trees: Sequence[Tree]) -> set[int]:
         """Return the roots of the trees that certainly have no choice."""
@@ -229,9 +229,9 @@ class AnyChoice:
 
     def _is_lacking(self, tree: Tree) -> bool:
         form, _providers = self._composer.sketcher.sketch(tree)
-        is_lacking = self._known.get(form)
+        is_lacking = self._lacking_by_form.get(form)
         if is_lacking is None:
             self._budget.was_hit = False
             is_lacking = next(self._composer.searched(tree), None) is None and not self._budget.was_hit
-            self._known.remember(form, is_lacking)
+            self._lacking_by_form.remember(form, is_lacking)
         return is_lacking

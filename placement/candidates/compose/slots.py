@@ -259,7 +259,7 @@ class ChoicesOfForm:
     """
 
     def __init__(self, choices: Iterator[Choice], providers: Sequence[int], budget: RequestBudget) -> None:
-        self._found: list[Choice] = []
+        self._choices: list[Choice] = []
         number = {provider: number for number, provider in enumerate(providers)}
         self._more: Iterator[Choice] | None = (tuple([number[provider] for provider in choice]) for choice in choices)
         self._is_whole = False
@@ -276,12 +276,12 @@ class ChoicesOfForm:
         """
         number = 0
         while True:
-            if number < len(self._found):
+            if number < len(self._choices):
                 if not self._budget.take():
                     return
             elif not self._finds_another():
                 break
-            yield tuple([providers[number] for number in self._found[number]])
+            yield tuple([providers[number] for number in self._choices[number]])
             number += 1
         if self._more is not None:
             # No more are remembered. The first to get here continues the search, and all others run one of their own.
@@ -293,11 +293,11 @@ class ChoicesOfForm:
 
     def _finds_another(self) -> bool:
         """Compose one more; tell whether there was one, and room to remember it."""
-        if self._more is None or len(self._found) == MAX_REMEMBERED:
+        if self._more is None or len(self._choices) == MAX_REMEMBERED:
             return False
         choice = next(self._more, None)
         if choice is None:
             self._is_whole = not self._budget.was_hit  # Exhausted, unless cut off.
             return False
-        self._found.append(choice)
+        self._choices.append(choice)
         return True

@@ -33,18 +33,20 @@ class AlikeTrees:
 
     Args:
         cloud: the cloud under all conditions.
-        seen: further columns of what tells providers apart, by position.
+        more_columns: further columns of what tells providers apart, by position.
         nested: whether it matters how providers are nested; it does for same_subtree.
     """
 
-    def __init__(self, cloud: CloudMasks, *, seen: Sequence[Ints | Flags] = (), nested: bool = False) -> None:
+    def __init__(self, cloud: CloudMasks, *, more_columns: Sequence[Ints | Flags] = (), nested: bool = False) -> None:
         self.cloud = cloud
         self._providers = cloud.providers
-        self._seen = seen
+        self._more_columns = more_columns
         self._nested = nested or bool(cloud.plan.request.same_subtree)
-        asked = [portion for slot in cloud.plan.slots for portion in slot.resources]
-        self._contended = [name for name, slots in Counter([name for name, _amount in asked]).items() if slots > 1]
-        self._asked = {name: sum([much for other, much in asked if other == name]) for name in self._contended}
+        portions = [portion for slot in cloud.plan.slots for portion in slot.resources]
+        self._contended = [name for name, slots in Counter([name for name, _amount in portions]).items() if slots > 1]
+        self._requested = Counter[str]()
+        for name, amount in portions:
+            self._requested[name] += amount
         serving = cloud.masks.serving
         self._met = [serving.with_any_trait(any_of).astype(np.int64) for any_of in cloud.plan.trait_sets]
         """For each set of traits of the unsuffixed group, who has any of them."""
@@ -58,7 +60,9 @@ class AlikeTrees:
         serving = np.flatnonzero(np.logical_or.reduce([column != HOPELESS for column in looks]))
         at = providers.with_ancestors(serving) if self._nested else serving
         is_sharing = self._by_position(self._pools, np.ones(len(self._pools), dtype=np.int64))
-        kinds = numbered([column[at] for column in (*looks, *self._room(), *self._seen, *self._met, is_sharing)])
+        kinds = numbered(
+            [column[at] for column in (*looks, *self._room(), *self._more_columns, *self._met, is_sharing)]
+        )
         if self._nested:
             kinds, at = self._with_kinds_below(at, kinds)
         trees = numbered_owners(providers.trees[at], kinds, len(providers.roots))
@@ -80,7 +84,7 @@ class AlikeTrees:
             ids = providers.ids[at].tolist()
             rows.append(sorted(ids))
             serving.append(at)
-            for name in {name for name, _amount in demand.asked.resources}.intersection(self._contended):
+            for name in {name for name, _amount in demand.demand.resources}.intersection(self._contended):
                 lifted = without.kind if without and without.resource_class == name else None
                 amounts = self._room_without(name, lifted)[at].tolist()
                 room.update(zip([(id_, name) for id_ in ids], amounts, strict=True))
@@ -110,7 +114,7 @@ class AlikeTrees:
         """
         if (name, lifted) not in self._rooms:
             stock = self.cloud.masks.columns.stock(self.cloud.masks.serving.ids.classes[name])
-            room = np.full(len(stock.at), self._asked[name])
+            room = np.full(len(stock.at), self._requested[name])
             if lifted not in {ConditionKind.CAPACITY, *UNBOUNDED}:
                 room = np.minimum(room, np.trunc(stock.capacity - stock.used).astype(np.int64))
             if lifted not in {ConditionKind.MAX_UNIT, *UNBOUNDED}:
@@ -165,8 +169,8 @@ class AlikeTrees:
             depths += above >= 0
             above = np.where(above >= 0, parents[above], -1)
         for depth in range(int(depths.max(initial=0)), 0, -1):
-            here = np.flatnonzero(depths == depth)
-            kinds = numbered([kinds, numbered_owners(parents[here], kinds[here], len(at))])
+            at_depth = np.flatnonzero(depths == depth)
+            kinds = numbered([kinds, numbered_owners(parents[at_depth], kinds[at_depth], len(at))])
         return kinds[depths == 0], at[depths == 0]
 
 

@@ -211,8 +211,8 @@ def without(plan: Plan, condition: Condition) -> Plan:
             return replace(plan, trait_sets=kept)
         case ConditionKind.GROUP_POLICY:
             # Groups that may share a provider may compete there.
-            asked = Counter(name for slot in plan.slots for name, _amount in slot.resources)
-            contended = tuple(sorted([name for name, slots in asked.items() if slots > 1]))
+            slots_by_class = Counter(name for slot in plan.slots for name, _amount in slot.resources)
+            contended = tuple(sorted([name for name, slots in slots_by_class.items() if slots > 1]))
             return replace(plan, request=replace(request, isolate=False), contended=contended)
         case ConditionKind.COMBINED_CAPACITY:
             return replace(plan, contended=tuple(name for name in plan.contended if name != condition.value))
@@ -245,21 +245,21 @@ def removable_parts(plan: Plan) -> Iterator[tuple[Condition, CandidateRequest]]:
             less = [_without_class(group, name) if group.suffix in groups else group for group in request.groups]
             yield Condition(ConditionKind.RESOURCE, groups, name), replace(request, groups=tuple(less))
     for groups in dict.fromkeys(groups_of_demands):
-        left = tuple([group for group in request.groups if group.suffix not in groups])
-        if any(group.resources for group in left):
+        remaining = tuple([group for group in request.groups if group.suffix not in groups])
+        if any(group.resources for group in remaining):
             tied = tuple([suffixes.difference(groups) for suffixes in request.same_subtree])
-            less_tied = replace(request, groups=left, same_subtree=tuple(filter(None, tied)))
+            less_tied = replace(request, groups=remaining, same_subtree=tuple(filter(None, tied)))
             yield Condition(ConditionKind.GROUP, groups, ",".join(groups)), less_tied
 
 
 def _without_class(group: RequestGroup, name: str) -> RequestGroup:
-    return replace(group, resources={other: much for other, much in group.resources.items() if other != name})
+    return replace(group, resources={kept: amount for kept, amount in group.resources.items() if kept != name})
 
 
 def groups_of(plan: Plan, demand: int) -> tuple[str, ...]:
     """Return the suffixes of the groups behind a demand, given its index."""
-    asked = plan.demands[demand]
-    if asked.ignores_usage:
+    planned = plan.demands[demand]
+    if planned.ignores_usage:
         # It stands beside the demand of the same group that has to have room.
-        demand = next(index for index, other in enumerate(plan.demands) if other.identity == asked.identity)
+        demand = next(index for index, twin in enumerate(plan.demands) if twin.identity == planned.identity)
     return tuple(dict.fromkeys(slot.suffix for slot in plan.slots if slot.demand == demand))

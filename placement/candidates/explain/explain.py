@@ -78,24 +78,24 @@ NUMBERS = dict(zip(NUMERIC, ("free", "min_unit", "max_unit", "step_size"), stric
 def explain(plan: Plan, masks: ConditionMasks) -> Explanation:
     """Explain why a request has no candidates, or say in how many trees it has some."""
     alike = AlikeTrees(CloudMasks(with_traits_apart(plan), masks))
-    explanation, _left = counted(alike)
+    explanation, _trees = counted(alike)
     return explanation if explanation.cause is None else explained(alike, explanation)
 
 
 def counted(alike: AlikeTrees) -> tuple[Explanation, Flags]:
     """Return what each condition leaves, and which one leaves nothing; and the trees that are left after all."""
-    cloud, left = alike.cloud, alike.cloud.trees
+    cloud, remaining = alike.cloud, alike.cloud.trees
     budget = RequestBudget(per_tree=STEPS_PER_TREE, per_request=STEPS_FOR_CAUSE)
     steps = [*cloud.trees_left()]
     for stage in stages(cloud.plan):
         # Trees where the steps ran out before that was known count as left.
-        served = serving_trees(alike, SlotSearch(stage.plan, budget), left)
-        left = np.zeros(len(left), dtype=bool)
-        left[np.concatenate(served)] = True
-        steps.append(Remainder(stage.condition, None, int(left.sum())))
+        served = serving_trees(alike, SlotSearch(stage.plan, budget), remaining)
+        remaining = np.zeros(len(remaining), dtype=bool)
+        remaining[np.concatenate(served)] = True
+        steps.append(Remainder(stage.condition, None, int(remaining.sum())))
     cause = cloud.first_emptied() or next((step.condition for step in steps if not step.trees), None)
-    demands = tuple([DemandCounts(demand.groups, demand.asked.resources, demand.steps) for demand in cloud.demands])
-    return Explanation(cause, demands, tuple(steps), complete=not budget.was_hit), left
+    demands = tuple([DemandCounts(demand.groups, demand.demand.resources, demand.steps) for demand in cloud.demands])
+    return Explanation(cause, demands, tuple(steps), complete=not budget.was_hit), remaining
 
 
 def explained(alike: AlikeTrees, explanation: Explanation) -> Explanation:
@@ -128,8 +128,8 @@ def near_misses(alike: AlikeTrees, budget: RequestBudget) -> tuple[NearMiss, ...
             break
         if any(_concerns(near_miss.condition, part) for near_miss in missed):
             continue
-        others = [demand.reached for demand in cloud.demands if demand.groups != part.groups]
-        if others and not np.logical_and.reduce(others).any():
+        reached_by_others = [demand.reached for demand in cloud.demands if demand.groups != part.groups]
+        if reached_by_others and not np.logical_and.reduce(reached_by_others).any():
             continue
         less = CloudMasks(with_traits_apart(plan_for(request)), cloud.masks)
         served = serving_trees(AlikeTrees(less), SlotSearch(less.plan, budget), less.trees)
@@ -168,7 +168,7 @@ def _of_conditions(
     cloud = alike.cloud
     # Start with conditions that few trees depend on, so that the budget covers as many conditions as possible.
     depending = [(condition, cloud.trees_without(condition)) for condition in conditions]
-    for condition, trees in sorted(depending, key=lambda each: each[1].sum()):
+    for condition, trees in sorted(depending, key=lambda pair: pair[1].sum()):
         if not budget.take(STEPS_OF_A_DEMAND * len(cloud.demands)):
             return
         search = search_without(condition) if trees.any() else None
@@ -177,8 +177,8 @@ def _of_conditions(
         served = serving_trees(alike, search, trees, without=condition)
         if len(served.trees):
             shown = examples(cloud, condition, served.trees)
-            there = largest(cloud, condition, served.trees) if condition.kind in OF_AMOUNTS else None
-            yield NearMiss(condition, len(served.trees), not len(served.undecided), tuple(shown), there)
+            largest_amount = largest(cloud, condition, served.trees) if condition.kind in OF_AMOUNTS else None
+            yield NearMiss(condition, len(served.trees), not len(served.undecided), tuple(shown), largest_amount)
 
 
 def _concerns(condition: Condition, part: Condition) -> bool:
@@ -228,16 +228,16 @@ def _failing(cloud: CloudMasks, condition: Condition, trees: Ints) -> Iterator[i
 def shortages(cloud: CloudMasks, condition: Condition, trees: Ints) -> Iterator[Example]:
     """Yield the providers with the most left of a class, in trees that would serve without it."""
     name, providers = condition.value, cloud.providers
-    amounts = (dict(demand.asked.resources).get(name) for demand in cloud.demands if demand.groups == condition.groups)
-    asked = next(amount for amount in amounts if amount is not None)
+    amounts = (dict(demand.demand.resources).get(name) for demand in cloud.demands if demand.groups == condition.groups)
+    requested = next(amount for amount in amounts if amount is not None)
     stock = cloud.masks.columns.stock(cloud.masks.serving.ids.classes[name])
     at = stock.at[np.isin(providers.trees[stock.at], trees)]
-    left = (stock.capacity - stock.used)[places_in(stock.at, at)]
-    at = at[np.lexsort((providers.ids[at], -left))]
+    free = (stock.capacity - stock.used)[places_in(stock.at, at)]
+    at = at[np.lexsort((providers.ids[at], -free))]
     _trees, first = np.unique(providers.trees[at], return_index=True)
     chosen = at[np.sort(first)[:MAX_EXAMPLES]].tolist()
     for position in chosen:
-        yield Example(int(providers.ids[position]), {"asked": asked, **_numbers(cloud, name, position)})
+        yield Example(int(providers.ids[position]), {"asked": requested, **_numbers(cloud, name, position)})
 
 
 def largest(cloud: CloudMasks, condition: Condition, trees: Ints) -> Largest | None:
@@ -256,9 +256,9 @@ def largest(cloud: CloudMasks, condition: Condition, trees: Ints) -> Largest | N
     for pool, shared_with in cloud.masks.trees_shared_with.items():
         reaching[pool] |= np.isin(shared_with, trees).any()
     is_counted = (serving & reaching)[stock.at]
-    most = np.minimum(stock.capacity - stock.used, stock.max_unit).astype(np.int64)
-    most = most // np.maximum(1, stock.step_size) * stock.step_size
-    usable = most[is_counted & (most >= stock.min_unit) & (most > 0)]
+    allocatable = np.minimum(stock.capacity - stock.used, stock.max_unit).astype(np.int64)
+    allocatable = allocatable // np.maximum(1, stock.step_size) * stock.step_size
+    usable = allocatable[is_counted & (allocatable >= stock.min_unit) & (allocatable > 0)]
     return Largest(int(usable.max()), int((usable == usable.max()).sum())) if len(usable) else None
 
 
@@ -273,7 +273,7 @@ def _numbers(cloud: CloudMasks, name: str, position: int) -> Mapping[str, Any]:
     return {name: int(number) if number == int(number) else number for name, number in numbers}
 
 
-class _WantedCondition(NamedTuple):
+class _Requirement(NamedTuple):
     """A condition that a provider has to have something, and the positions of those that have it."""
 
     condition: Condition
@@ -286,7 +286,7 @@ def hints(cloud: CloudMasks) -> Iterator[Hint]:
     yield from dict.fromkeys(_nobody(cloud))
     for demand in cloud.demands:
         yield from _elsewhere(cloud, demand)
-    yield from _apart(cloud)
+    yield from _unsuffixed_traits(cloud)
     for demand in cloud.demands:
         yield from _sharing_with_nobody(cloud, demand)
 
@@ -302,28 +302,28 @@ def _split(cloud: CloudMasks) -> Iterator[Hint]:
 def _nobody(cloud: CloudMasks) -> Iterator[Hint]:
     masks = cloud.masks
     for demand in cloud.demands:
-        for name, _amount in demand.asked.resources:
-            if not np.isin(masks.with_stock(name), masks.around).any():
+        for name, _amount in demand.demand.resources:
+            if not np.isin(masks.with_stock(name), masks.in_reach).any():
                 yield Hint(HintKind.NO_INVENTORY, Condition(ConditionKind.INVENTORY, demand.groups, name))
-        for condition in [wanted.condition for wanted in _wanted(cloud, demand) if not len(wanted.havers)]:
+        for condition in [condition for condition, havers in _requirements(cloud, demand) if not len(havers)]:
             is_trait = condition.kind == ConditionKind.REQUIRED
             yield Hint(HintKind.NO_OWNER if is_trait else HintKind.NO_MEMBER, condition)
-        tree = demand.asked.group.in_tree
+        tree = demand.demand.group.in_tree
         if tree is not None and tree not in masks.serving.ids.roots:
             yield Hint(HintKind.NO_TREE, Condition(ConditionKind.IN_TREE, demand.groups, tree))
     for condition, _trees in cloud.filters:
         is_of_root = condition.kind == ConditionKind.ROOT_REQUIRED
-        if is_of_root and not masks.serving.with_any_trait([condition.value])[masks.around].any():
+        if is_of_root and not masks.serving.with_any_trait([condition.value])[masks.in_reach].any():
             yield Hint(HintKind.NO_OWNER, condition)
 
 
-def _wanted(cloud: CloudMasks, demand: MaskedDemand) -> list[_WantedCondition]:
+def _requirements(cloud: CloudMasks, demand: MaskedDemand) -> list[_Requirement]:
     """Return the traits and aggregates that a demand wants."""
-    masks, serving, group = cloud.masks, cloud.masks.serving, demand.asked.group
+    masks, serving, group = cloud.masks, cloud.masks.serving, demand.demand.group
     flags = [(ConditionKind.REQUIRED, any_of, serving.with_any_trait(any_of)) for any_of in group.required]
     flags += [(ConditionKind.MEMBER_OF, any_of, serving.in_any_aggregate(any_of)) for any_of in group.member_of]
     return [
-        _WantedCondition(Condition(kind, demand.groups, any_of_value(any_of)), masks.around[has[masks.around]])
+        _Requirement(Condition(kind, demand.groups, any_of_value(any_of)), masks.in_reach[has[masks.in_reach]])
         for kind, any_of, has in flags
     ]
 
@@ -333,42 +333,43 @@ def _elsewhere(cloud: CloudMasks, demand: MaskedDemand) -> Iterator[Hint]:
 
     Not if that other one has what is asked for as well: then it is merely too small or full, nothing is misplaced.
     """
-    if not (every_wanted := _wanted(cloud, demand)):
+    if not (requirements := _requirements(cloud, demand)):
         return
-    stocked = cloud.masks.around
-    for name, _amount in demand.asked.resources:
+    stocked = cloud.masks.in_reach
+    for name, _amount in demand.demand.resources:
         stocked = np.intersect1d(stocked, cloud.masks.with_stock(name), assume_unique=True)
-    for wanted in every_wanted:
-        is_trait = wanted.condition.kind == ConditionKind.REQUIRED
+    for requirement in requirements:
+        is_trait = requirement.condition.kind == ConditionKind.REQUIRED
         hint = HintKind.TRAIT_ELSEWHERE if is_trait else HintKind.AGGREGATE_DOES_NOT_SPAN
-        # The unsuffixed group has no mask for its traits: ``_apart`` looks at them together.
-        lacking, pools = demand.failing_only(wanted.condition)
-        yield from _misplaced(cloud, hint, wanted, lacking=lacking, serving=stocked)
+        # The unsuffixed group has no mask for its traits: ``_unsuffixed_traits`` looks at them together.
+        lacking, pools = demand.failing_only(requirement.condition)
+        yield from _misplaced(cloud, hint, requirement, lacking=lacking, serving=stocked)
         if not is_trait and len(pools):
-            yield from _sharers(cloud, wanted, pools)
+            yield from _sharers(cloud, requirement, pools)
 
 
-def _apart(cloud: CloudMasks) -> Iterator[Hint]:
+def _unsuffixed_traits(cloud: CloudMasks) -> Iterator[Hint]:
     """Yield a hint for each trait of the unsuffixed group that no provider with its resources has, but others have."""
     loose = [at for demand in cloud.demands if demand.groups == LOOSE for at in demand.options()]
     serving = np.unique(np.concatenate([NOBODY, *loose]))
     for any_of in cloud.plan.trait_sets:
         has = cloud.masks.serving.with_any_trait(any_of)
-        wanted = _WantedCondition(traits_condition(any_of), cloud.masks.around[has[cloud.masks.around]])
-        yield from _misplaced(cloud, HintKind.TRAIT_ELSEWHERE, wanted, lacking=serving, serving=serving)
+        requirement = _Requirement(traits_condition(any_of), cloud.masks.in_reach[has[cloud.masks.in_reach]])
+        yield from _misplaced(cloud, HintKind.TRAIT_ELSEWHERE, requirement, lacking=serving, serving=serving)
 
 
-def _sharers(cloud: CloudMasks, wanted: _WantedCondition, pools: Ints) -> Iterator[Hint]:
+def _sharers(cloud: CloudMasks, requirement: _Requirement, pools: Ints) -> Iterator[Hint]:
     """Yield a hint if a provider that could share with a tree lacks only an aggregate that the tree has."""
     providers = cloud.providers
-    members = wanted.havers[np.argsort(-providers.ids[wanted.havers])]
+    members = requirement.havers[np.argsort(-providers.ids[requirement.havers])]
     member_in = dict(zip(providers.trees[members].tolist(), members.tolist(), strict=True))
     shared = [(tree, pool) for pool in pools.tolist() for tree in cloud.masks.trees_shared_with[pool].tolist()]
     spoilt = [(tree, pool) for tree, pool in shared if tree in member_in and providers.root_positions[tree] != pool]
     if spoilt:
-        first, pool = min(spoilt, key=lambda each: (each[0], providers.ids[each[1]]))
-        here, there = int(providers.ids[pool]), int(providers.ids[member_in[first]])
-        yield Hint(HintKind.SHARER_NOT_MEMBER, wanted.condition, len({tree for tree, _pool in spoilt}), here, there)
+        first, pool = min(spoilt, key=lambda pair: (pair[0], providers.ids[pair[1]]))
+        provider, owner = int(providers.ids[pool]), int(providers.ids[member_in[first]])
+        trees = len({tree for tree, _pool in spoilt})
+        yield Hint(HintKind.SHARER_NOT_MEMBER, requirement.condition, trees, provider, owner)
 
 
 def _sharing_with_nobody(cloud: CloudMasks, demand: MaskedDemand) -> Iterator[Hint]:
@@ -376,28 +377,29 @@ def _sharing_with_nobody(cloud: CloudMasks, demand: MaskedDemand) -> Iterator[Hi
     serving, providers = cloud.masks.serving, cloud.providers
     is_all = len(cloud.demands) + len(cloud.filters) == 1
     trees = np.flatnonzero(~demand.reached & (cloud.fails == 1) & (not is_all))
-    if not (serving.ids.shares and len(trees) and demand.asked.resources):
+    if not (serving.ids.shares and len(trees) and demand.demand.resources):
         return
     shares = serving.sets.with_trait(serving.ids.sharing_trait)
-    others = {pool: trees[trees != providers.trees[pool]] for pool, trees in cloud.masks.trees_shared_with.items()}
-    pools = [pool for pool in demand.options().own.tolist() if shares[pool] and not len(others.get(pool, NOBODY))]
+    shared_with = cloud.masks.trees_shared_with
+    users = {pool: trees[trees != providers.trees[pool]] for pool, trees in shared_with.items()}
+    pools = [pool for pool in demand.options().own.tolist() if shares[pool] and not len(users.get(pool, NOBODY))]
     if pools:
-        classes = ",".join([name for name, _amount in demand.asked.resources])
+        classes = ",".join([name for name, _amount in demand.demand.resources])
         condition = Condition(ConditionKind.INVENTORY, demand.groups, classes)
-        here, there = int(providers.roots[trees[0]]), int(providers.ids[pools].min())
-        yield Hint(HintKind.SHARER_ALONE, condition, len(trees), here, there)
+        provider, owner = int(providers.roots[trees[0]]), int(providers.ids[pools].min())
+        yield Hint(HintKind.SHARER_ALONE, condition, len(trees), provider, owner)
 
 
 def _misplaced(
-    cloud: CloudMasks, hint: HintKind, wanted: _WantedCondition, *, lacking: Ints, serving: Ints
+    cloud: CloudMasks, hint: HintKind, requirement: _Requirement, *, lacking: Ints, serving: Ints
 ) -> Iterator[Hint]:
     """Yield a hint if some tree has both a provider that fails only a condition and another that meets it.
 
     Trees in which a provider that could serve meets it are all right.
     """
     masks, providers = cloud.masks, cloud.providers
-    helped = masks.trees_of(np.intersect1d(serving, wanted.havers, assume_unique=True))
-    trees = np.flatnonzero(masks.trees_of(lacking) & masks.trees_of(wanted.havers) & ~helped)
+    helped = masks.trees_of(np.intersect1d(serving, requirement.havers, assume_unique=True))
+    trees = np.flatnonzero(masks.trees_of(lacking) & masks.trees_of(requirement.havers) & ~helped)
     if len(trees):
-        shown = [int(providers.ids[at[providers.trees[at] == trees[0]]].min()) for at in (lacking, wanted.havers)]
-        yield Hint(hint, wanted.condition, len(trees), here=shown[0], there=shown[1])
+        shown = [int(providers.ids[at[providers.trees[at] == trees[0]]].min()) for at in (lacking, requirement.havers)]
+        yield Hint(hint, requirement.condition, len(trees), provider=shown[0], owner=shown[1])

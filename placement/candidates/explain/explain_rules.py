@@ -73,14 +73,14 @@ class RuleSearches(NamedTuple):
         composer_for: returns the composer of a request with its plan.
         plan_of_paths: returns the plan of a request with other paths.
         details_of: returns trees in detail.
-        seen: what tells providers apart besides what they can serve.
+        more_columns: what tells providers apart besides what they can serve.
         budget: the steps of all searches together.
     """
 
     composer_for: Callable[[PlannerRequest, Plan], ProposalComposer]
     plan_of_paths: Callable[[PlannerRequest], Plan]
     details_of: Callable[[Sequence[Tree]], Sequence[PlannerTree]]
-    seen: Sequence[Ints | Flags]
+    more_columns: Sequence[Ints | Flags]
     budget: Budget
 
 
@@ -111,9 +111,9 @@ def columns_seen(serving: Serving, deciding: Deciding, *, in_use: Flags | None =
         deciding: the traits and classes that decide about a tree.
         in_use: which providers are in use, themselves or below them, if that matters.
     """
-    seen = [serving.sets.with_trait(trait_id) for trait_id in deciding.traits]
-    seen += [] if in_use is None else [in_use]
-    return [*seen, *stock_columns(serving.columns, deciding.classes)]
+    columns = [serving.sets.with_trait(trait_id) for trait_id in deciding.traits]
+    columns += [] if in_use is None else [in_use]
+    return [*columns, *stock_columns(serving.columns, deciding.classes)]
 
 
 def explain_request(request: PlannerRequest, plan: Plan, masks: ConditionMasks, searches: RuleSearches) -> Explanation:
@@ -141,14 +141,14 @@ class _RulesExplained:
         self._plan = plan
         self._searches = searches
         self._cloud = CloudMasks(plan, masks)
-        self._alike = AlikeTrees(self._cloud, seen=searches.seen, nested=True)
+        self._alike = AlikeTrees(self._cloud, more_columns=searches.more_columns, nested=True)
 
     def explanation(self) -> Explanation:
         """Return the explanation."""
-        plain, left = counted(self._alike)
+        plain, remaining = counted(self._alike)
         is_ruled = bool(self._rules or self._request.paths)
         if plain.cause is None:
-            return self._with_rules(plain, left)
+            return self._with_rules(plain, remaining)
         missed = self._near_misses() if is_ruled else ()
         if missed:
             return replace(plain, near_misses=missed, hints=tuple(hints(self._cloud)))
@@ -157,18 +157,18 @@ class _RulesExplained:
         aside = tuple([replace(near_miss, rules_aside=is_ruled) for near_miss in explanation.near_misses])
         return replace(explanation, near_misses=aside)
 
-    def _with_rules(self, plain: Explanation, left: Flags) -> Explanation:
+    def _with_rules(self, plain: Explanation, remaining: Flags) -> Explanation:
         """Extend an explanation of what single providers are asked for, which left some trees, by the rules."""
         conditions = (NESTED if self._request.paths else FREE_PLACES, *self._rules)
         steps: list[Remainder] = []
         undecided = 0
         for number, condition in enumerate(conditions):
-            served = self._served(with_rules(self._request, conditions[: number + 1]), left)
-            undecided, left = len(served.undecided), np.zeros(len(left), dtype=bool)
-            left[np.concatenate(served)] = True
-            steps.append(Remainder(condition, None, int(left.sum())))
+            served = self._served(with_rules(self._request, conditions[: number + 1]), remaining)
+            undecided, remaining = len(served.undecided), np.zeros(len(remaining), dtype=bool)
+            remaining[np.concatenate(served)] = True
+            steps.append(Remainder(condition, None, int(remaining.sum())))
         # Places are rarely held, so mention that only where it matters.
-        shown = steps[1:] if steps[0] == Remainder(FREE_PLACES, None, plain.found) else steps
+        shown = steps[1:] if steps[0] == Remainder(FREE_PLACES, None, plain.trees_with_candidates) else steps
         ruled = replace(plain, trees=(*plain.trees, *shown), complete=plain.complete and not undecided)
         emptied = next((number for number, step in enumerate(steps) if not step.trees), None)
         if emptied is None:
@@ -181,12 +181,12 @@ class _RulesExplained:
         """Return the rules, paths and conditions whose removal alone would give candidates."""
         missed: list[NearMiss | None] = []
         for rule in self._rules:
-            less = with_rules(self._request, [other for other in self._rules if other != rule])
+            less = with_rules(self._request, [kept for kept in self._rules if kept != rule])
             missed.append(self._near_miss(rule, self._served(less, self._cloud.trees)))
         for name in removable_paths(self._request):
             condition = Condition(ConditionKind.GROUP, (name,), name)
-            others = {other: amount for other, amount in self._request.paths.items() if other != name}
-            missed.append(self._near_miss(condition, self._served_paths(replace(self._request, paths=others))))
+            other_paths = {kept: amount for kept, amount in self._request.paths.items() if kept != name}
+            missed.append(self._near_miss(condition, self._served_paths(replace(self._request, paths=other_paths))))
         of_conditions = near_conditions(self._alike, self._searches.budget, self._search_without)
         return most_trees_first([*filter(None, missed), *of_conditions])
 
@@ -212,35 +212,36 @@ class _RulesExplained:
         """
         if rule in (NESTED, DISTINCT, TRANSLATE):
             lacking = [self._shortfall_of_paths(request, parts) for parts in alike_parts(request)]
-            return min(filter(None, lacking), key=lambda shortfall: shortfall.asked - shortfall.most, default=None)
+            return min(filter(None, lacking), key=lambda lack: lack.requested - lack.available, default=None)
         of_rule = [group for group in request.groups if group.suffix in rule.groups and group.count > 1]
         group = max(of_rule, key=lambda group: group.count, default=None)
         if group is None:
             return None
 
         def is_served(count: int) -> bool:
-            fewer = [replace(other, count=count) if other is group else other for other in request.groups]
+            fewer = [replace(listed, count=count) if listed is group else listed for listed in request.groups]
             return bool(len(self._served(replace(request, groups=tuple(fewer)), self._cloud.trees).trees))
 
         # A tree with room for some number has room for fewer.
-        most = most_that_fit(group.count - 1, is_served)
-        return Shortfall(group.suffix, asked=group.count, most=most) if most else None
+        available = most_that_fit(group.count - 1, is_served)
+        return Shortfall(group.suffix, requested=group.count, available=available) if available else None
 
     def _shortfall_of_paths(self, request: PlannerRequest, parts: "AlikeParts") -> Shortfall | None:
-        asked = len(parts.labels)
+        requested = len(parts.labels)
 
         def is_served(count: int) -> bool:
             return bool(len(self._served_paths(with_fewer(request, parts, count)).trees))
 
-        most = most_that_fit(asked - 1, is_served)
-        return Shortfall(parts.name, asked=asked, most=most) if most and not self._searches.budget.was_hit else None
+        available = most_that_fit(requested - 1, is_served)
+        is_known = available and not self._searches.budget.was_hit
+        return Shortfall(parts.name, requested=requested, available=available) if is_known else None
 
     def _served(self, request: PlannerRequest, among: Flags) -> ServingTrees:
         return serving_trees(self._alike, RuleSearch(self._searches, request, self._plan), among)
 
     def _served_paths(self, request: PlannerRequest) -> ServingTrees:
         cloud = CloudMasks(self._searches.plan_of_paths(request), self._cloud.masks)
-        alike = AlikeTrees(cloud, seen=self._searches.seen, nested=True)
+        alike = AlikeTrees(cloud, more_columns=self._searches.more_columns, nested=True)
         return serving_trees(alike, RuleSearch(self._searches, request, cloud.plan), cloud.trees)
 
 
@@ -291,9 +292,9 @@ def _group(group: PlannerGroup, kept: Collection[Condition], *, is_joint: bool) 
 
 def _device(group: PlannerGroup) -> Condition:
     assert group.device is not None
-    wanted = [any_of_value(any_of) for any_of in group.device.required]
-    wanted += [f"!{name}" for name in sorted(group.device.forbidden)]
-    return Condition(ConditionKind.DEVICE, (group.suffix,), ",".join(wanted))
+    conditions = [any_of_value(any_of) for any_of in group.device.required]
+    conditions += [f"!{name}" for name in sorted(group.device.forbidden)]
+    return Condition(ConditionKind.DEVICE, (group.suffix,), ",".join(conditions))
 
 
 def _count(group: PlannerGroup) -> Condition:
@@ -363,6 +364,7 @@ def with_fewer(request: PlannerRequest, parts: AlikeParts, count: int) -> Planne
     containers[parts.container] = ContainerPaths(
         prefix, {name: amount for name, amount in paths.items() if not name.startswith(left_out)}
     )
-    first, *others = [container.paths for container in containers]
-    running = len(request.containers)
-    return replace(request, paths=first, containers=tuple(others[:running]), init_containers=tuple(others[running:]))
+    own_paths, *in_containers = [container.paths for container in containers]
+    end = len(request.containers)
+    running, initial = tuple(in_containers[:end]), tuple(in_containers[end:])
+    return replace(request, paths=own_paths, containers=running, init_containers=initial)

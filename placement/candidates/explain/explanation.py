@@ -51,8 +51,8 @@ class Shortfall:
     """A group, how many providers it asked for, and the most matching ones that one tree has."""
 
     group: str
-    asked: int
-    most: int
+    requested: int
+    available: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,15 +133,15 @@ class HintKind(Worded):
 class Hint:
     """A lesson about a misunderstood condition, and the number of trees it shows in.
 
-    ``here`` and ``there`` are providers of one such tree: one that could serve, and the one that has what it lacks; or
-    its root, and the one that does not share with it. ``split`` is an amount that no single provider has.
+    ``provider`` and ``owner`` are of one such tree: one that could serve, and the one that has what it lacks; or its
+    root, and the one that does not share with it. ``split`` is an amount that no single provider has.
     """
 
     kind: HintKind
     condition: Condition
     trees: int = 0
-    here: int | None = None
-    there: int | None = None
+    provider: int | None = None
+    owner: int | None = None
     split: SplitAmount | None = None
 
     @property
@@ -173,7 +173,7 @@ class Explanation:
     shortfall: Shortfall | None = None
 
     @property
-    def found(self) -> int:
+    def trees_with_candidates(self) -> int:
         """How many trees have candidates."""
         return 0 if self.cause else self.trees[-1].trees
 
@@ -183,7 +183,7 @@ class Explanation:
         That is what ``proportional`` does with ``mode: filter``.
         """
         condition = Condition(ConditionKind.PROPORTION)
-        missed = NearMiss(condition, self.found, self.complete, ())
+        missed = NearMiss(condition, self.trees_with_candidates, self.complete, ())
         trees = (*self.trees, Remainder(condition, None, 0))
         return replace(self, cause=condition, trees=trees, near_misses=(missed,))
 
@@ -192,13 +192,13 @@ class Explanation:
         for near_miss in self.near_misses:
             yield from [example.provider for example in near_miss.examples]
         for hint in self.hints:
-            yield from [provider for provider in (hint.here, hint.there) if provider is not None]
+            yield from [provider for provider in (hint.provider, hint.owner) if provider is not None]
 
 
 def cause_in_words(condition: Condition, shortfall: Shortfall | None = None) -> str:
     """Return a sentence about the condition that leaves nothing."""
-    left = "tree" if condition.is_of_trees else "provider"
-    return f"No {left} is left after this condition: {_named(condition, shortfall)}"
+    noun = "tree" if condition.is_of_trees else "provider"
+    return f"No {noun} is left after this condition: {_named(condition, shortfall)}"
 
 
 def _named(condition: Condition, shortfall: Shortfall | None) -> str:
@@ -206,5 +206,5 @@ def _named(condition: Condition, shortfall: Shortfall | None) -> str:
     text = f"{condition.in_words}{condition.groups_in_words}"
     if shortfall is not None:
         group = short(shortfall.group)
-        text += f"; of the {shortfall.asked} asked for by group {group} at most {shortfall.most} fit"
+        text += f"; of the {shortfall.requested} asked for by group {group} at most {shortfall.available} fit"
     return f"{text}."

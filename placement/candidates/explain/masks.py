@@ -62,21 +62,21 @@ class ConditionMasks:
         self._only_tree = None if only_root is None else int(self.providers.tree_indices([only_root])[0])
         withheld = serving.withheld
         concerned = [self.with_stock(name) for name in serving.ids.classes]
-        concerned += [self.here for demand in serving.plan.demands if not demand.resources]
+        concerned += [self.in_trees for demand in serving.plan.demands if not demand.resources]
         # Places are rarely held, so that is mentioned only where it may matter.
         self._held = None if withheld is None or not any([withheld[at].any() for at in concerned]) else withheld
 
     @cached_property
-    def here(self) -> Ints:
+    def in_trees(self) -> Ints:
         """The positions of the providers of the trees to look at."""
         if self._only_tree is None:
             return np.arange(len(self.providers.ids))
         return self.providers.positions_in(np.array([self._only_tree]))
 
     @cached_property
-    def around(self) -> Ints:
+    def in_reach(self) -> Ints:
         """The same, and those that share with these trees."""
-        return self.here if self._only_tree is None else np.union1d(self.here, self.sharing)
+        return self.in_trees if self._only_tree is None else np.union1d(self.in_trees, self.sharing)
 
     @cached_property
     def trees_shared_with(self) -> Mapping[int, Ints]:
@@ -87,7 +87,8 @@ class ConditionMasks:
         sharing = np.flatnonzero(serving.sets.with_trait(serving.ids.sharing_trait))
         trees = serving.trees_shared_with(providers.ids[sharing].tolist())
         if self._only_tree is not None:
-            trees = {id_: of[of == self._only_tree] for id_, of in trees.items() if self._only_tree in of}
+            only = np.array([self._only_tree])
+            trees = {id_: only for id_, users in trees.items() if self._only_tree in users}
         ids = sorted(trees)
         return {at: trees[id_] for at, id_ in zip(providers.positions(ids).tolist(), ids, strict=True)}
 
@@ -110,7 +111,7 @@ class ConditionMasks:
 
     def considered(self, demand: Demand, reach: Reach) -> Ints:
         """Return the providers considered before any condition: those with inventory of the first class."""
-        at = self.sharing if reach is Reach.SHARED else self.here
+        at = self.sharing if reach is Reach.SHARED else self.in_trees
         if not demand.resources:
             return at
         owners = self.with_stock(demand.resources[0][0])
@@ -179,15 +180,15 @@ class MaskedDemand:
     aggregate of every set, or the root is. So judging by the root is a way of its own, in which all stand once more.
     """
 
-    def __init__(self, masks: ConditionMasks, asked: Demand, groups: tuple[str, ...]) -> None:
-        self.asked, self.groups, self._masks = asked, groups, masks
-        is_spanned = not asked.group.is_granular and asked.group.member_of
+    def __init__(self, masks: ConditionMasks, demand: Demand, groups: tuple[str, ...]) -> None:
+        self.demand, self.groups, self._masks = demand, groups, masks
+        is_spanned = not demand.group.is_granular and demand.group.member_of
         reaches = [Reach.ITSELF, *([Reach.ROOT] if is_spanned else []), Reach.SHARED]
-        ways = [masks.considered(asked, reach) for reach in reaches]
-        met = [dict(masks.met(asked, groups, reach, at=at)) for reach, at in zip(reaches, ways, strict=True)]
+        ways = [masks.considered(demand, reach) for reach in reaches]
+        met = [dict(masks.met(demand, groups, reach, at=at)) for reach, at in zip(reaches, ways, strict=True)]
         self._at, self._bounds = np.concatenate(ways), np.cumsum([len(at) for at in ways])[:-1]
         self.conditions = tuple(met[-1])
-        values = [f"{name}:{amount}" for name, amount in asked.resources]
+        values = [f"{name}:{amount}" for name, amount in demand.resources]
         self.amounts = [Condition(ConditionKind.AMOUNT, groups, value) for value in values]
         """A condition for the whole amount of each class: enough of it, in valid units."""
         failing = [
@@ -204,7 +205,7 @@ class MaskedDemand:
         fails = failing.sum(axis=0) - 1
         self._look = np.where(passed == number, FITS, np.where(fails == 1, FIRST_CONDITION + passed, HOPELESS))
         for amount, condition in enumerate(self.amounts, start=FIRST_CONDITION + number):
-            included = [row for row, other in enumerate(self.conditions) if condition.includes(other)]
+            included = [row for row, narrower in enumerate(self.conditions) if condition.includes(narrower)]
             self._look[(fails > 1) & (failing[included].sum(axis=0) == fails)] = amount
         (*_ways, shared), start = np.split(passed, self._bounds), self._bounds[-1]
         providers, trees = np.full(len(self._masks.providers.ids), -1), np.full(len(self._masks.providers.roots), -1)
@@ -237,7 +238,7 @@ class MaskedDemand:
 
     def _numbers(self, condition: Condition | None) -> list[int]:
         every = enumerate([*self.conditions, *self.amounts], start=FIRST_CONDITION)
-        return [] if condition is None else [number for number, other in every if condition.includes(other)]
+        return [] if condition is None else [number for number, narrower in every if condition.includes(narrower)]
 
     def _looking(self, numbers: Sequence[int]) -> Servers:
         start, own = self._bounds[-1], np.zeros(len(self._masks.providers.ids), dtype=bool)
@@ -257,7 +258,7 @@ class CloudMasks:
         self.providers = masks.providers
         self.options = [self._demand(index) for index in range(len(plan.demands))]
         """All demands, with those for whatever could serve a group that wants all."""
-        self.demands = [demand for demand in self.options if not demand.asked.ignores_usage]
+        self.demands = [demand for demand in self.options if not demand.demand.ignores_usage]
         self.filters: Sequence[Met] = list(self._filters())
         sets = [*[demand.reached for demand in self.demands], *[trees for _condition, trees in self.filters]]
         self.fails = np.sum([~trees for trees in sets], axis=0)
@@ -266,8 +267,8 @@ class CloudMasks:
     @property
     def trees(self) -> Flags:
         """The trees that have a provider for each demand and meet all conditions on trees."""
-        left: Flags = self.fails == 0
-        return left
+        serving: Flags = self.fails == 0
+        return serving
 
     def trees_without(self, condition: Condition) -> Flags:
         """Return the trees that may have candidates only if a condition is left out.
@@ -282,20 +283,20 @@ class CloudMasks:
                 more = self.masks.trees_of(*demand.failing_only(condition))
                 fails -= more & ~demand.reached
                 affected |= more
-        for other, trees in self.filters:
-            if other == condition:
+        for tree_condition, trees in self.filters:
+            if tree_condition == condition:
                 fails -= ~trees
                 affected |= ~trees
-        left: Flags = fails == 0
-        return left if is_searched(self.plan, condition) else left & affected
+        serving: Flags = fails == 0
+        return serving if is_searched(self.plan, condition) else serving & affected
 
     def trees_left(self) -> Iterator[Remainder]:
         """Yield how many trees are left after each condition on trees."""
-        left: Flags = np.logical_and.reduce([demand.reached for demand in self.demands])
-        yield Remainder(Condition(ConditionKind.EVERY_GROUP), None, int(left.sum()))
+        remaining: Flags = np.logical_and.reduce([demand.reached for demand in self.demands])
+        yield Remainder(Condition(ConditionKind.EVERY_GROUP), None, int(remaining.sum()))
         for condition, trees in self.filters:
-            left = left & trees
-            yield Remainder(condition, None, int(left.sum()))
+            remaining = remaining & trees
+            yield Remainder(condition, None, int(remaining.sum()))
 
     def first_emptied(self) -> Condition | None:
         """Return the first condition that leaves nothing; None if trees are left."""
@@ -329,5 +330,5 @@ class CloudMasks:
             yield condition, ~serving.of_roots(serving.in_any_aggregate(of_root))
         for any_of in self.plan.trait_sets:
             owners = serving.with_any_trait(any_of)
-            trees = masks.trees_of(masks.here[owners[masks.here]], masks.sharing[owners[masks.sharing]])
+            trees = masks.trees_of(masks.in_trees[owners[masks.in_trees]], masks.sharing[owners[masks.sharing]])
             yield traits_condition(any_of), trees

@@ -181,9 +181,9 @@ class PlacedCopies:
             return exactly(least)
         is_tried = self.every is not None and self._tries.take(COMPOSING_EVERY)
         every = self.every.proposals(tree, details, self.steps) if self.every and is_tried else None
-        if every is None or not every.complete or len(every.found) >= MAX_WAYS:
+        if every is None or not every.complete or len(every.proposals) >= MAX_WAYS:
             return Copies(least, most)
-        packed = self._packed(every.found, details, most)
+        packed = self._packed(every.proposals, details, most)
         return Copies(max(least, packed.least), max(least, min(most, packed.most)))
 
     def _filled(self, tree: Tree, details: PlannerTree, most: int) -> tuple[int, bool]:
@@ -196,9 +196,9 @@ class PlacedCopies:
             if not all(there.options) or self._best.is_hopeless(there):
                 return copies, True
             proposals = self._best.proposals(there, inside, self.steps)
-            if not proposals.found:
+            if not proposals.proposals:
                 return copies, proposals.complete
-            proposal = proposals.found[0]
+            proposal = proposals.proposals[0]
             # Only one copy takes the same again if it holds a place.
             room = [inside.stocks[provider][name].left // much for (provider, name), much in _taken(proposal).items()]
             times = 1 if proposal.locks else max(1, min([most - copies, *room]))

@@ -313,6 +313,6 @@ class FormComposer:
         root = details.root
         self.known[root] = details
         (self._cut_off.discard if result.complete else self._cut_off.add)(root)
-        if not result.found:
+        if not result.proposals:
             self.exhausted[root] = result.complete
-        return result.found
+        return result.proposals

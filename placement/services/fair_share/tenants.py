@@ -108,7 +108,7 @@ class EmptiedTrees:
         emptied = with_stocks(tree, self._prepared.plan, changed.stocks)
         if not all(emptied.options):
             return False
-        return bool(self._prepared.composer.proposals(emptied, changed, self._composers.budget_now).found)
+        return bool(self._prepared.composer.proposals(emptied, changed, self._composers.budget_now).proposals)
 
 
 def _without(details: PlannerTree, freed: FreedByProvider) -> dict[int, ProviderStocks]:

@@ -170,7 +170,7 @@ def why_not(explained: Explained) -> str:
     cause = explained.explanation.cause
     if cause is not None:
         return cause_in_words(cause, explained.explanation.shortfall)
-    trees = explained.explanation.found
+    trees = explained.explanation.trees_with_candidates
     return (
         f"{trees} provider trees have something for every group, but none of them has enough for the counts, in places "
         "as affinity, within and exclusive demand."

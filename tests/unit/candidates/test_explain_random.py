@@ -20,8 +20,8 @@ def test_there_is_a_cause_exactly_if_trying_everything_finds_nothing(situation):
     request, cloud = situation
     explanation = explain(plan_for(request), masks_of(request, cloud))
     assert explanation.complete
-    assert explanation.found == len(Definition(request, cloud).trees())
-    assert (explanation.cause is None) == (explanation.found > 0)
+    assert explanation.trees_with_candidates == len(Definition(request, cloud).trees())
+    assert (explanation.cause is None) == (explanation.trees_with_candidates > 0)
 
 
 @examples(50)
