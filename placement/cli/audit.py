@@ -7,15 +7,14 @@ from typing import Any, TextIO
 import click
 
 from placement.api.planner.audit import MAX_MINUTES, OLDER_THAN_MIN, audit_json
-from placement.cli.configuration import configured, filled, settings_of
-from placement.cli.http_client import Client, server_options
+from placement.cli.configuration import chosen_settings, filled
+from placement.cli.http_client import answered, answering, chosen_url
 from placement.cli.output import (
     SOMETHING_FOUND,
     Document,
     PrintedCell,
     PrintedTable,
     Report,
-    listed,
     progress,
     show,
     whole,
@@ -55,9 +54,7 @@ PATH = "/planner/v1/audit"
     help="Ask, then delete orphaned allocations, consumers without allocations and unused aggregates.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@server_options
-@listed
-@configured
+@answered
 @click.pass_context
 def audit(
     context: click.Context,
@@ -67,8 +64,6 @@ def audit(
     older_than_minutes: int,
     fix: bool,
     yes: bool,
-    url: str | None,
-    token: str,
 ) -> None:
     """Find orphaned allocations, overcommitted providers and odd rows.
 
@@ -77,19 +72,20 @@ def audit(
     that the schema allows but no server writes, such as inventories of a class that does not exist. Nothing is changed
     without --fix, which needs the database. The exit status is 3 if problems remain.
     """
-    if fix and url is not None:
+    if fix and chosen_url() is not None:
         raise click.UsageError("--fix changes the configured database, not that of the server in --url.")
     if fix and not yes and known_consumers is not None and known_consumers.name == "<stdin>":
         raise click.UsageError("--fix asks on standard input, which is the list here: add --yes, or name a file.")
     consumers = None if known_consumers is None else _uuids(known_consumers)
-    names = settings_of(context).planner.names.projects
-    if url is not None:
+    names = chosen_settings().planner.names.projects
+    if chosen_url() is not None:
         optional = {"known_consumers": sorted(consumers or ()), "consumer_type": consumer_type}
         body = {"older_than_minutes": older_than_minutes} | {key: value for key, value in optional.items() if value}
-        document = Client(url, token=token)("POST", PATH, body)
+        with answering() as call:
+            document = call("POST", PATH, body)
         show(_report(document, names))
         context.exit(SOMETHING_FOUND if _has_problems(document) else 0)
-    with filled(with_own_database(settings_of(context))) as database:
+    with filled(with_own_database(chosen_settings())) as database:
         age = timedelta(minutes=older_than_minutes)
         with progress() as tell:
             findings = findings_in(database, consumers, consumer_type=consumer_type, older_than=age, tell=tell)

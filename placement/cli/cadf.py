@@ -13,7 +13,7 @@ import click
 import orjson
 
 from placement.api.planner.journal_feed import entry_json
-from placement.cli.configuration import configured, settings_of, with_journal
+from placement.cli.configuration import chosen_settings, configured, with_journal
 from placement.cli.output import noted_interrupts
 from placement.errors import ConfigurationError, Gone, Invalid, Unavailable
 from placement.logs import configure_logging
@@ -53,14 +53,13 @@ _UNTOLD = frozenset({GENERATION, JOURNAL})
 @click.option("--once", is_flag=True, help="Exit when everything is written instead of waiting for more.")
 @click.option("--cursor-file", help="Where to store the position.  [default: FILE.cursor, next to the file]")
 @configured
-@click.pass_context
-def write_cadf(context: click.Context, *, once: bool, cursor_file: str | None) -> None:
+def write_cadf(*, once: bool, cursor_file: str | None) -> None:
     """Write changes as CADF events, one JSON document per line, to the destination in [journal] cadf.
 
     The command starts with the oldest row, and later continues where it stopped. After a kill, it may write the last
     events again, with the same ids.
     """
-    settings = settings_of(context)
+    settings = chosen_settings()
     where = settings.journal.cadf
     if not where:
         raise ConfigurationError("[journal] cadf names no file and no logger: there is nowhere to write events to.")

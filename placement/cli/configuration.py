@@ -27,7 +27,7 @@ VALUES_WITHOUT_EFFECT = (
 
 
 def configured(command: F) -> F:
-    """Add the configuration options to a command or group; ``settings_of`` reads them."""
+    """Add the configuration options to a command or group; ``chosen_settings`` reads them."""
     for names in FLAGS_WITHOUT_EFFECT:
         command = click.option(*names, "_ignored", is_flag=True, hidden=True, expose_value=False)(command)
     for names in VALUES_WITHOUT_EFFECT:
@@ -44,13 +44,14 @@ def _remembered(name: str, text: str) -> Callable[[F], F]:
     return click.option(name, multiple=True, metavar="PATH", help=text, expose_value=False, callback=remember)
 
 
-def settings_of(context: click.Context) -> Settings:
-    """Return the settings selected by the options of the command and its groups.
+def chosen_settings() -> Settings:
+    """Return the settings selected by the options of the running command and its groups.
 
     Raises:
         ConfigurationError: as ``settings.load``.
     """
-    return load(context.meta["--config-file"], config_dirs=context.meta["--config-dir"])
+    meta = click.get_current_context().meta
+    return load(meta["--config-file"], config_dirs=meta["--config-dir"])
 
 
 @contextmanager

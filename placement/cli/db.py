@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 
 import click
 
-from placement.cli.configuration import configured, connected, filled, settings_of
+from placement.cli.configuration import chosen_settings, configured, connected, filled
 from placement.cli.output import PlainErrors, PrintedTable, Report, listed, progress, show, whole
 from placement.errors import ConfigurationError
 from placement.settings import Settings, with_own_database
@@ -24,14 +24,13 @@ def db() -> None:
 
 @db.command()
 @configured
-@click.pass_context
-def upgrade(context: click.Context) -> None:
+def upgrade() -> None:
     """Create, adopt or migrate the database.
 
     An empty database gets all tables. A database of openstack-placement is adopted in place: this server's tables are
     added to the existing ones, and both servers may write until "placement db release".
     """
-    with _database(context, creates=True) as (database, settings), progress() as tell:
+    with _database(creates=True) as (database, settings), progress() as tell:
         notes = schema.upgrade(database.engine, tell, keep_journal=settings.journal.enabled)
         state = schema.current(database.engine)
     for note in notes:
@@ -42,10 +41,9 @@ def upgrade(context: click.Context) -> None:
 @db.command()
 @listed
 @configured
-@click.pass_context
-def current(context: click.Context) -> None:
+def current() -> None:
     """Show the state of the database."""
-    with _database(context) as (database, _):
+    with _database() as (database, _):
         state = schema.current(database.engine)
         where = database.engine.url.difference_update_query(["password", "sslpassword"])
     newest = "" if state.is_up_to_date else f" (newest: {state.newest_revision})"
@@ -66,7 +64,7 @@ def current(context: click.Context) -> None:
 @click.pass_context
 def check(context: click.Context, *, repair: bool) -> None:
     """Verify usage, trees and links; the exit status is 1 if problems remain."""
-    settings = with_own_database(settings_of(context))
+    settings = with_own_database(chosen_settings())
     with filled(settings) as database, progress() as tell:
         if repair:
             _refuse_other_schemas(schema.current(database.engine))
@@ -101,14 +99,13 @@ def _refuse_other_schemas(state: schema.SchemaState) -> None:
 @click.option("--to", "target", required=True, envvar="PLACEMENT_COPY_TO", help="URL of the database to copy into.")
 @listed
 @configured
-@click.pass_context
-def copy_database(context: click.Context, *, target: str) -> None:
+def copy_database(*, target: str) -> None:
     """Copy the database to an empty one of any kind, and compare them row by row.
 
     Stop the servers first: the copy does not contain what they write after it has begun. A URL with a password is
     better set in the variable PLACEMENT_COPY_TO, which other users cannot see.
     """
-    with _database(context) as (database, settings):
+    with _database() as (database, settings):
         target_settings = replace(
             settings, database=replace(settings.database, connection=target, connection_parameters="")
         )
@@ -120,18 +117,17 @@ def copy_database(context: click.Context, *, target: str) -> None:
 
 @db.command()
 @configured
-@click.pass_context
-def release(context: click.Context) -> None:
+def release() -> None:
     """Remove this server's tables and triggers: openstack-placement gets its database back with all data."""
-    with _database(context) as (database, _), progress() as tell:
+    with _database() as (database, _), progress() as tell:
         was_ours = schema.release(database.engine, tell)
     click.echo("The database is openstack-placement's alone." if was_ours else "There was nothing to remove.")
 
 
 @contextmanager
-def _database(context: click.Context, *, creates: bool = False) -> Iterator[tuple[Database, Settings]]:
+def _database(*, creates: bool = False) -> Iterator[tuple[Database, Settings]]:
     """Yield the database that ``placement serve`` would use with the same options."""
-    settings = with_own_database(settings_of(context))
+    settings = with_own_database(chosen_settings())
     with connected(settings, creates=creates) as database:
         yield database, settings
 

@@ -5,9 +5,9 @@ from types import MappingProxyType
 
 import click
 
-from placement.cli.configuration import configured, settings_of
-from placement.cli.http_client import answering, server_options
-from placement.cli.output import Bar, Document, PrintedCell, PrintedTable, Report, listed, show
+from placement.cli.configuration import chosen_settings
+from placement.cli.http_client import answered, answering
+from placement.cli.output import Bar, Document, PrintedCell, PrintedTable, Report, show
 from placement.domain.quantities import amount_in_words
 from placement.ui.shares import amounts_in_words, class_held_most, differences_in_words
 
@@ -23,19 +23,16 @@ LEGEND = (
 
 
 @click.command()
-@server_options
-@listed
-@configured
-@click.pass_context
-def fair_share(context: click.Context, *, url: str | None, token: str) -> None:
+@answered
+def fair_share() -> None:
     """Show how resources are shared among projects, compared with their shares in planner.yaml.
 
     With --url, ask a server; otherwise read the configured database, which may also belong to a running
     openstack-placement, with the tree in this machine's planner.yaml.
     """
-    with answering(context, url=url, token=token) as call:
+    with answering() as call:
         document = call("GET", PATH)
-    show(tree_report(document, settings_of(context).planner.names.projects))
+    show(tree_report(document, chosen_settings().planner.names.projects))
 
 
 def tree_report(document: Document, names: Mapping[str, str] = MappingProxyType({})) -> Report:

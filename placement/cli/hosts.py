@@ -3,14 +3,14 @@
 Whatever changes something is a dry run without ``--yes``.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from urllib.parse import quote, urlencode
 
 import click
 
-from placement.cli.configuration import configured, settings_of
-from placement.cli.http_client import Client, answering, server_options
-from placement.cli.output import Document, PlainErrors, PrintedTable, Report, listed, printable, watched, whole
+from placement.cli.configuration import chosen_settings
+from placement.cli.http_client import Client, answered, answering
+from placement.cli.output import Document, PlainErrors, PrintedTable, Report, printable, watched, whole
 from placement.cli.output import show as print_report
 from placement.domain.names import canonical_uuid, is_uuid_like
 from placement.errors import NotFound
@@ -19,11 +19,6 @@ from placement.settings import Settings
 TREES = "/planner/v1/trees"
 PROVIDERS = "/resource_providers"
 NEEDS_YES = "Nothing was changed: add --yes to do it."
-
-
-def _command(command: Callable[..., None]) -> Callable[..., None]:
-    """Add what all commands have: the server or the configuration, and the format."""
-    return server_options(listed(configured(click.pass_context(command))))
 
 
 _yes = click.option("--yes", is_flag=True, help="Carry the command out; without --yes, only show what would happen.")
@@ -41,23 +36,21 @@ def host() -> None:
 @click.argument("text", default="")
 @click.option("--disabled", is_flag=True, help="Only hosts that nova has disabled, or that are drained.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=1000, show_default=True, help="How many hosts.")
-@_command
-def list_hosts(
-    context: click.Context, /, *, text: str, disabled: bool, limit: int, url: str | None, token: str
-) -> None:
+@answered
+def list_hosts(*, text: str, disabled: bool, limit: int) -> None:
     """List the hosts whose name contains TEXT, with what they have in use."""
     query = {"limit": limit, **({"name": text} if text else {}), **({"disabled": "true"} if disabled else {})}
-    with answering(context, url=url, token=token, writes=True) as call:
+    with answering(writes=True) as call:
         document = call("GET", f"{TREES}?{urlencode(query)}")
     print_report(list_report(document))
 
 
 @host.command()
 @click.argument("name")
-@_command
-def show(context: click.Context, /, *, name: str, url: str | None, token: str) -> None:
+@answered
+def show(name: str) -> None:
     """Show who holds what of a host, and since when."""
-    with answering(context, url=url, token=token, writes=True) as call:
+    with answering(writes=True) as call:
         document = call("GET", f"{TREES}/{uuid_of(call, name)}")
     print_report(consumers_report(document))
 
@@ -66,14 +59,14 @@ def show(context: click.Context, /, *, name: str, url: str | None, token: str) -
 @click.argument("name")
 @click.option("--reserve", is_flag=True, help="Reserve everything instead of setting nova's trait of disabled hosts.")
 @_yes
-@_command
-def drain(context: click.Context, /, *, name: str, reserve: bool, yes: bool, url: str | None, token: str) -> None:
+@answered
+def drain(*, name: str, reserve: bool, yes: bool) -> None:
     """Keep new consumers off a host, and list those that have to go, each with a target.
 
     The trait COMPUTE_STATUS_DISABLED keeps nova away; nova itself sets and removes it with its compute service.
     --reserve refuses every claim. "placement host enable" undoes either.
     """
-    with answering(context, url=url, token=token, writes=True) as call:
+    with answering(writes=True) as call:
         body = {"by": "reserve" if reserve else "trait", "dry_run": not yes}
         document = call("POST", f"{TREES}/{uuid_of(call, name)}/drain", body)
     print_report(drain_report(document))
@@ -82,10 +75,10 @@ def drain(context: click.Context, /, *, name: str, reserve: bool, yes: bool, url
 @host.command()
 @click.argument("name")
 @_yes
-@_command
-def enable(context: click.Context, /, *, name: str, yes: bool, url: str | None, token: str) -> None:
+@answered
+def enable(*, name: str, yes: bool) -> None:
     """Undo a drain: remove the trait, and restore what was reserved before."""
-    with answering(context, url=url, token=token, writes=True) as call:
+    with answering(writes=True) as call:
         uuid = uuid_of(call, name)
         if yes:
             call("POST", f"{TREES}/{uuid}/enable")
@@ -96,13 +89,13 @@ def enable(context: click.Context, /, *, name: str, yes: bool, url: str | None, 
 @host.command()
 @click.argument("name")
 @_yes
-@_command
-def remove(context: click.Context, /, *, name: str, yes: bool, url: str | None, token: str) -> None:
+@answered
+def remove(*, name: str, yes: bool) -> None:
     """Remove a dead host with everything in its tree, and with the allocations that are left on it.
 
     What the consumers hold on other hosts stays theirs. The host goes only if nobody else holds something by then.
     """
-    with answering(context, url=url, token=token, writes=True) as call:
+    with answering(writes=True) as call:
         document = call("GET", f"{TREES}/{uuid_of(call, name)}")
         if not document["complete"]:
             raise click.ClickException("Too many consumers for one removal: drain the host first.")
@@ -122,26 +115,16 @@ def aggregate() -> None:
 @click.option("--from", "source", required=True, metavar="AGGREGATE", help="The aggregate to leave.")
 @click.option("--to", "target", required=True, metavar="AGGREGATE", help="The aggregate to join.")
 @_yes
-@_command
-def move(
-    context: click.Context,
-    /,
-    *,
-    names: Sequence[str],
-    source: str,
-    target: str,
-    yes: bool,
-    url: str | None,
-    token: str,
-) -> None:
+@answered
+def move(*, names: Sequence[str], source: str, target: str, yes: bool) -> None:
     """Move hosts from one aggregate to another, as when a rack is rebuilt; without NAME, all that are in it.
 
     Each provider of their trees that is in the first one joins the second. An aggregate is a uuid or, as in
     planner.yaml, its kind and name: rack:b07.
     """
-    settings = settings_of(context)
+    settings = chosen_settings()
     leaves, joins = (_aggregate(settings, text) for text in (source, target))
-    with answering(context, url=url, token=token, writes=True) as call:
+    with answering(writes=True) as call:
         trees = [{"in_tree": uuid_of(call, name)} for name in names] or [{}]
         moved = [provider for tree in trees for provider in _members(call, leaves, tree)]
         with watched(moved if yes else (), "Moving") as providers:

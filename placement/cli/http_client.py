@@ -13,7 +13,8 @@ import click
 from werkzeug.test import Client as WsgiClient
 
 from placement.app import create_app
-from placement.cli.configuration import readable, settings_of
+from placement.cli.configuration import chosen_settings, configured, readable
+from placement.cli.output import listed
 from placement.errors import ConfigurationError, PlacementError, Unavailable
 from placement.settings import with_own_database
 from placement.store.lifecycle import schema
@@ -89,20 +90,18 @@ class LocalClient(Client):
 
 
 @contextmanager
-def answering(
-    context: click.Context, *, url: str | None, token: str, microversion: str = MICROVERSION, writes: bool = False
-) -> Iterator[Client]:
-    """Yield a client of the server with this URL; without one, of the configured database, as its administrator.
+def answering(*, microversion: str = MICROVERSION, writes: bool = False) -> Iterator[Client]:
+    """Yield a client of the server in --url; without it, of the configured database, as its administrator.
 
     The database may also belong to a running openstack-placement, unless the command ``writes`` to it.
 
     Raises:
         ConfigurationError: there is no database, or it has no tables, or not those of this release to write to.
     """
-    if url is not None:
-        yield Client(url, token=token, microversion=microversion)
+    if (url := chosen_url()) is not None:
+        yield Client(url, token=click.get_current_context().meta["--token"], microversion=microversion)
         return
-    settings = with_own_database(settings_of(context))
+    settings = with_own_database(chosen_settings())
     local = replace(
         settings,
         source=None,  # and so the policy by default
@@ -129,11 +128,16 @@ def refusal(content: bytes) -> str:
     return detail.strip().split("\n\n", 1)[-1]
 
 
-def _server(_context: click.Context, _option: click.Parameter, url: str | None) -> str | None:
-    """Check that a URL names a server."""
+def chosen_url() -> str | None:
+    """Return the server that the running command was told to ask; None for the configured database."""
+    url: str | None = click.get_current_context().meta["--url"]
+    return url
+
+
+def _remember_url(context: click.Context, _option: click.Parameter, url: str | None) -> None:
     if url is not None and not _names_server(url):
         raise click.BadParameter(f"{url!r} is not the URL of a server, such as http://127.0.0.1:8778.")
-    return url
+    context.meta["--url"] = url
 
 
 def _names_server(url: str) -> bool:
@@ -143,21 +147,31 @@ def _names_server(url: str) -> bool:
         return False
 
 
-def _token(_context: click.Context, _option: click.Parameter, token: str) -> str:
-    """Check that a token can be sent."""
+def _remember_token(context: click.Context, _option: click.Parameter, token: str) -> None:
     if not (token.isascii() and token.isprintable()):
         raise click.BadParameter("A token consists of printable ASCII characters.")
-    return token
+    context.meta["--token"] = token
 
 
 def server_options(command: Command) -> Command:
-    """Add --url and --token to a command, as its arguments ``url`` and ``token``."""
+    """Add --url and --token to a command that calls ``answering``."""
     token = click.option(
         "--token",
         envvar="OS_TOKEN",
         default="admin",
-        callback=_token,
+        callback=_remember_token,
+        expose_value=False,
         help="The token for --url, or $OS_TOKEN.  [default: admin]",
     )
-    url = click.option("--url", callback=_server, help="Ask this server instead of reading the configured database.")
+    url = click.option(
+        "--url",
+        callback=_remember_url,
+        expose_value=False,
+        help="Ask this server instead of reading the configured database.",
+    )
     return url(token(command))
+
+
+def answered(command: Command) -> Command:
+    """Add what a command has that prints an answer: the server or the configuration, and the format."""
+    return server_options(listed(configured(command)))

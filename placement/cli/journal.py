@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 import click
 
 from placement.cli.cadf import write_cadf
-from placement.cli.configuration import configured, settings_of, with_journal
-from placement.cli.http_client import Client, answering, server_options
+from placement.cli.configuration import chosen_settings, configured, with_journal
+from placement.cli.http_client import Client, answered, answering, chosen_url
 from placement.cli.output import (
     GAP,
     Document,
@@ -20,7 +20,6 @@ from placement.cli.output import (
     available_width,
     chosen_columns,
     chosen_format,
-    listed,
     noted_interrupts,
     printable,
     wrapped,
@@ -50,30 +49,19 @@ COLUMNS = (
     "--limit", type=click.IntRange(1, PORTION), default=50, show_default=True, help="How many entries, the newest."
 )
 @click.option("--follow", is_flag=True, help="Keep printing new entries until interrupted.")
-@server_options
-@listed
-@configured
+@answered
 @click.pass_context
-def journal(
-    context: click.Context,
-    /,
-    *,
-    url: str | None,
-    token: str,
-    follow: bool,
-    limit: int,
-    **only: str | None,
-) -> None:
+def journal(context: click.Context, /, *, follow: bool, limit: int, **only: str | None) -> None:
     """Show who changed what and when, newest last; as JSON, a document per line."""
     if context.invoked_subcommand is not None:
         return
-    settings = settings_of(context)
-    if url is None:
+    settings = chosen_settings()
+    if chosen_url() is None:
         with with_journal(settings) as database:
             if not (database.keeps_journal and settings.journal.enabled):
                 click.echo("Nothing is recorded: [journal] enabled is off, or its triggers are missing.", err=True)
                 return
-    with answering(context, url=url, token=token) as call:
+    with answering() as call:
         journal_of = JournalReader(call, settings.planner.names, only)
         _print(journal_of, limit, follow=follow)
 
@@ -158,10 +146,9 @@ def _chosen(rows: Sequence[Sequence[str]], columns: Sequence[str]) -> PrintedTab
 @journal.command("prune")
 @click.option("--keep-days", type=click.IntRange(min=0), help="Overrides [journal] keep_days; 0: all rows but one.")
 @configured
-@click.pass_context
-def prune_journal(context: click.Context, *, keep_days: int | None) -> None:
+def prune_journal(*, keep_days: int | None) -> None:
     """Remove expired rows now, a thousand at a time. Servers do so themselves, more slowly."""
-    settings = settings_of(context)
+    settings = chosen_settings()
     days = keep_days if keep_days is not None else settings.journal.keep_days
     if keep_days is None and not days:
         raise ConfigurationError("[journal] keep_days is 0: everything is kept. Name the number with --keep-days.")

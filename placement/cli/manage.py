@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import click
 
 from placement import __version__
-from placement.cli.configuration import configured, connected, settings_of
+from placement.cli.configuration import chosen_settings, configured, connected
 from placement.cli.output import PlainErrors, progress
 from placement.errors import ConfigurationError, PlacementError
 from placement.settings import Settings
@@ -46,10 +46,9 @@ def db(context: click.Context) -> None:
 
 @db.command()
 @configured
-@click.pass_context
-def sync(context: click.Context) -> None:
+def sync() -> None:
     """Bring the database up to date."""
-    settings = _settings(context)
+    settings = _settings()
     with connected(settings, creates=True) as database, progress() as tell:
         for note in schema.upgrade(database.engine, tell, keep_journal=settings.journal.enabled):
             click.echo(f"Warning: {note}", err=True)
@@ -57,20 +56,18 @@ def sync(context: click.Context) -> None:
 
 @db.command()
 @configured
-@click.pass_context
-def version(context: click.Context) -> None:
+def version() -> None:
     """Show the version of the database."""
-    with connected(_settings(context), creates=True) as database:
+    with connected(_settings(), creates=True) as database:
         click.echo(str(schema.current(database.engine).reference_revision))
 
 
 @db.command()
 @click.argument("version")
 @configured
-@click.pass_context
-def stamp(context: click.Context, version: str) -> None:
+def stamp(version: str) -> None:
     """Write a version into the database without changing anything else."""
-    with connected(_settings(context), creates=True) as database:
+    with connected(_settings(), creates=True) as database:
         schema.stamp(database.engine, version)
 
 
@@ -83,13 +80,13 @@ def online_data_migrations(context: click.Context, max_count: str | None) -> Non
     if max_count is not None and not (max_count.isdecimal() and int(max_count)):
         click.echo("Must supply a positive value for max_count")
         context.exit(NO_NUMBER)
-    settings = _settings(context)
+    settings = _settings()
     with connected(settings) as database:
         context.exit(_migrate(database, settings, None if max_count is None else min(int(max_count), MAX_COUNT)))
 
 
-def _settings(context: click.Context) -> Settings:
-    settings = settings_of(context)
+def _settings() -> Settings:
+    settings = chosen_settings()
     if not settings.database.connection:
         raise ConfigurationError("[placement_database] connection is not set; no configuration was found.")
     return settings

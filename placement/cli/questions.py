@@ -8,8 +8,8 @@ import click
 
 from placement.api.planner.explain_json import telling_steps
 from placement.api.versions import MAXIMUM
-from placement.cli.configuration import configured, settings_of
-from placement.cli.http_client import answering, server_options
+from placement.cli.configuration import chosen_settings, configured
+from placement.cli.http_client import answered, answering, chosen_url, server_options
 from placement.cli.output import (
     NOTHING_FITS,
     Bar,
@@ -39,7 +39,7 @@ EVEN_EMPTY = "no_single_provider"
 @click.option("--microversion", default=str(MAXIMUM), show_default=True, help="The microversion of the query.")
 @configured
 @click.pass_context
-def explain(context: click.Context, query: str, *, url: str | None, token: str, microversion: str) -> None:
+def explain(context: click.Context, query: str, *, microversion: str) -> None:
     """Explain why there are no allocation candidates.
 
     QUERY is a query string of GET /allocation_candidates, a line of a log or a shell that contains one, the name of a
@@ -52,20 +52,20 @@ def explain(context: click.Context, query: str, *, url: str | None, token: str, 
 
     The database may also belong to a running openstack-placement; it is only read.
     """
-    text = query_string(context, query)
-    with answering(context, url=url, token=token, microversion=microversion) as call:
+    text = query_string(query)
+    with answering(microversion=microversion) as call:
         document = call("GET", f"{EXPLAIN_PATH}?{text}")
     show(explanation_report(document))
     context.exit(NOTHING_FITS if document["cause"] else 0)
 
 
-def query_string(context: click.Context, text: str) -> str:
+def query_string(text: str) -> str:
     """Return the query string in an argument, which may be whatever the console takes; - is standard input.
 
     Raises:
         UsageError: it contains none.
     """
-    planner = settings_of(context).planner
+    planner = chosen_settings().planner
     query = pasted(sys.stdin.read() if text == "-" else text, planner.flavors, planner.flavor_root_required)
     if "=" in query:
         return query
@@ -138,11 +138,9 @@ HEADROOM_PATH = "/planner/v1/headroom"
 @click.command()
 @click.argument("query", required=False)
 @click.option("--flavors", is_flag=True, help="Count the flavors in planner.yaml.")
-@server_options
-@listed
-@configured
+@answered
 @click.pass_context
-def headroom(context: click.Context, query: str | None, *, flavors: bool, url: str | None, token: str) -> None:
+def headroom(context: click.Context, query: str | None, *, flavors: bool) -> None:
     """Count how many more copies of a request fit, one after the other, without moving anything.
 
     QUERY is a query string of GET /allocation_candidates, or what "placement explain" takes instead, such as the name
@@ -156,10 +154,10 @@ def headroom(context: click.Context, query: str | None, *, flavors: bool, url: s
     """
     if (query is None) == (not flavors):
         raise click.UsageError("There must be either a query or --flavors.")
-    request = None if query is None else query_string(context, query)
-    if request is None and url is None and not settings_of(context).planner.flavors:
+    request = None if query is None else query_string(query)
+    if request is None and chosen_url() is None and not chosen_settings().planner.flavors:
         raise click.ClickException("planner.yaml has no flavors; 'placement flavors import' makes the section.")
-    with answering(context, url=url, token=token) as call:
+    with answering() as call:
         document = call("POST", HEADROOM_PATH, {}) if request is None else call("GET", f"{HEADROOM_PATH}?{request}")
     show(flavors_report(document) if request is None else request_report(document))
     requests = document["headroom"].values() if request is None else [document]

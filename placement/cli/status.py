@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from placement.auth.policy import policy_file
-from placement.cli.configuration import configured, connected, settings_of
+from placement.cli.configuration import chosen_settings, configured, connected
 from placement.errors import PlacementError
 from placement.settings import Settings
 from placement.store.connection.database import Database
@@ -68,7 +68,7 @@ def upgrade() -> None:
 def check(context: click.Context, *, as_json: bool) -> None:
     """Check whether the database and the policy file are ready."""
     try:
-        settings = settings_of(context)
+        settings = chosen_settings()
         with connected(settings) as database:
             checks = [*_database_checks(database), _policy_check(settings)]
     except PlacementError as error:
