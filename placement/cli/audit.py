@@ -9,16 +9,7 @@ import click
 from placement.api.planner.audit import MAX_MINUTES, OLDER_THAN_MIN, audit_json
 from placement.cli.configuration import chosen_settings, filled
 from placement.cli.http_client import answered, answering, chosen_url
-from placement.cli.output import (
-    SOMETHING_FOUND,
-    Document,
-    PrintedCell,
-    PrintedTable,
-    Report,
-    progress,
-    show,
-    whole,
-)
+from placement.cli.output import SOMETHING_FOUND, Document, PrintedCell, PrintedTable, Report, progress, show, whole
 from placement.domain.quantities import amount_in_words
 from placement.errors import NotFound
 from placement.services.allocations import delete_allocations

@@ -143,6 +143,5 @@ def _report(findings: Sequence[Finding], *, repair: bool) -> Report:
     remaining = [finding for finding in findings if not finding.repaired]
     advice = _advice(remaining, is_repaired=repair) if findings else ["Nothing is wrong."]
     return Report(
-        [asdict(finding) for finding in findings],
-        [PrintedTable(("found", "what", "state"), rows), *examples, *advice],
+        [asdict(finding) for finding in findings], [PrintedTable(("found", "what", "state"), rows), *examples, *advice]
     )

@@ -209,12 +209,7 @@ def _ask(call: Client) -> CandidatesAnswer:
 
 
 def _claim(call: Client, candidate: CandidateJson) -> None:
-    body = {
-        "project_id": "demo",
-        "user_id": "demo",
-        "consumer_generation": None,
-        "consumer_type": "INSTANCE",
-    }
+    body = {"project_id": "demo", "user_id": "demo", "consumer_generation": None, "consumer_type": "INSTANCE"}
     call("PUT", f"/allocations/{CONSUMER}", {**candidate, **body})
 
 

@@ -35,11 +35,7 @@ class _LoadRange(click.FloatRange):
 @click.command()
 @click.option("--seeds", type=click.IntRange(1, 100), default=5, show_default=True, help="How many traces to run.")
 @click.option(
-    "--gpu-load",
-    type=_LoadRange(0.1, 2),
-    default=0.9,
-    show_default=True,
-    help="GPUs requested, as a fraction of all.",
+    "--gpu-load", type=_LoadRange(0.1, 2), default=0.9, show_default=True, help="GPUs requested, as a fraction of all."
 )
 @click.option(
     "--cpu-load",

@@ -34,12 +34,4 @@ def _best_match(call: Call, text: str) -> str:
     return url_for("ui.providers" if allows(call, LIST_RULES) else "ui.consumers", q=text)
 
 
-PAGES = (
-    Page(
-        path="/search",
-        view=search,
-        endpoint="search",
-        rules=(),
-        any_of=ANY_OF,
-    ),
-)
+PAGES = (Page(path="/search", view=search, endpoint="search", rules=(), any_of=ANY_OF),)

@@ -170,20 +170,8 @@ def maintenance(call: Call, uuid: str) -> Response:
 
 
 PAGES = (
-    Page(
-        path="/providers",
-        view=providers,
-        endpoint="providers",
-        title="Providers",
-        rules=LIST_RULES,
-    ),
-    Page(
-        path="/providers/<uuid>",
-        view=provider,
-        endpoint="provider",
-        below="providers",
-        rules=PROVIDER_RULES,
-    ),
+    Page(path="/providers", view=providers, endpoint="providers", title="Providers", rules=LIST_RULES),
+    Page(path="/providers/<uuid>", view=provider, endpoint="provider", below="providers", rules=PROVIDER_RULES),
     Page(
         path="/providers/<uuid>/maintenance",
         view=maintenance,

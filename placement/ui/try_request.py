@@ -216,14 +216,7 @@ def _tried(
     options, ranking = replace(search_options(call), shuffled=False), ranking_of(call)
     ranking = ranking and replace(ranking, seed=None, profile=profile or ranking.profile)
     judge = call.server.fragmentation_judges.of(profile) if profile else judge_in_force(call)
-    return trial(
-        call.database,
-        request,
-        options=options,
-        ranking=ranking,
-        judge=judge,
-        showing=showing,
-    )
+    return trial(call.database, request, options=options, ranking=ranking, judge=judge, showing=showing)
 
 
 def _part(call: Call, tried: Trial, paging: Paging, compared: tuple[str, dict[Candidate, int]] | None) -> CandidatePart:

@@ -82,10 +82,7 @@ def test_a_server_shows_the_same_as_its_database(placement: Command, cloud: str)
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [
-        ((), "There is no database file "),
-        (("--url", "http://127.0.0.1:9"), "The server cannot be reached: "),
-    ],
+    [((), "There is no database file "), (("--url", "http://127.0.0.1:9"), "The server cannot be reached: ")],
 )
 def test_what_cannot_be_shown_is_told_in_one_sentence(placement: Command, arguments, message) -> None:
     done = placement.run("fair-share", *arguments)

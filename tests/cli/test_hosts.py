@@ -95,7 +95,4 @@ def test_hosts_move_from_one_aggregate_to_another(placement: Command, options: l
 
 def test_an_unknown_host_is_named(placement: Command, app: Flask) -> None:
     done = placement.run("host", "drain", "nobody", "--yes")
-    assert (done.returncode, done.stderr) == (
-        1,
-        "Error: There is no host nobody; 'placement host list' lists them.\n",
-    )
+    assert (done.returncode, done.stderr) == (1, "Error: There is no host nobody; 'placement host list' lists them.\n")

@@ -39,13 +39,7 @@ def _host(number: int, *, zones: int, racks: int, in_rack: int, nodes: int) -> N
 
 
 def fill_racks(
-    database: Database,
-    hosts: int,
-    *,
-    zones: int = 5,
-    in_rack: int = 25,
-    after: int = 0,
-    sparse: bool = False,
+    database: Database, hosts: int, *, zones: int = 5, in_rack: int = 25, after: int = 0, sparse: bool = False
 ) -> None:
     """Write hosts into a database that has the first ``after`` of them; their usage ranges from nothing to everything.
 

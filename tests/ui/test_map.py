@@ -306,11 +306,7 @@ class TestOnPostgreSQL:
 class TestLarge:
     """The size of a page, and the number of its statements."""
 
-    PATHS = (
-        "/ui/map",
-        f"/ui/map?query={quote(GPU)}",
-        f"/ui/map?query={quote(GPU)}&project=blue&class=PGPU",
-    )
+    PATHS = ("/ui/map", f"/ui/map?query={quote(GPU)}", f"/ui/map?query={quote(GPU)}&project=blue&class=PGPU")
 
     @pytest.fixture
     def settings(self, settings: Settings) -> Settings:

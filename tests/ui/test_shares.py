@@ -18,11 +18,7 @@ from tests.ui.visitor import Document, Visitor
 
 PATH = "/ui/fair-share"
 TREE = tree_of(
-    [
-        Queue("all/research", (None, 3), ("p1", "p2")),
-        Queue("all/products", (None, 1), ("p3",)),
-    ],
-    "all/others",
+    [Queue("all/research", (None, 3), ("p1", "p2")), Queue("all/products", (None, 1), ("p3",))], "all/others"
 )
 
 

@@ -92,11 +92,7 @@ def test_what_may_be_meant_is_offered(visitor: Visitor, cloud: clouds.Cloud, que
 
 def test_the_cause_is_told_in_the_words_of_what_would_help(visitor: Visitor, app: Flask):
     """That no provider has the trait means here that those that have it have too little left."""
-    stored(
-        app,
-        provider("flat", VCPU=100),
-        provider("host", provider("numa", VCPU=94, traits=("HW_NUMA_ROOT",))),
-    )
+    stored(app, provider("flat", VCPU=100), provider("host", provider("numa", VCPU=94, traits=("HW_NUMA_ROOT",))))
     page = asked(visitor, "resources_N=VCPU:96&required_N=HW_NUMA_ROOT")
     assert "none has more than 94 VCPU left; the request needs 96 VCPU from one." in page.text
 

@@ -156,8 +156,7 @@ class Standing:
         free = [self.free[switch, "PGPU"] for switch in self.server.switches]
         whole = sum(room == GPUS_PER_SWITCH for room in free)
         jobs = min(
-            whole // (JOB_GPUS // GPUS_PER_SWITCH),
-            self.free[self.server.root, "VCPU"] // (JOB_GPUS * VCPUS_PER_GPU),
+            whole // (JOB_GPUS // GPUS_PER_SWITCH), self.free[self.server.root, "VCPU"] // (JOB_GPUS * VCPUS_PER_GPU)
         )
         return sum(free) - JOB_GPUS * jobs
 
