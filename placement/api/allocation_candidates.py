@@ -20,7 +20,7 @@ from placement.api.candidate_query import KEYS, candidate_request, judge_in_forc
 from placement.api.routing import Route
 from placement.api.versions import Version
 from placement.candidates.explain.explanation import cause_in_words
-from placement.candidates.fragmentation import wanted_by
+from placement.candidates.fragmentation import host_demands
 from placement.candidates.search import Candidate
 from placement.domain.inventory import whole_capacity
 from placement.domain.search_plan import CandidateRequest, Plan
@@ -243,7 +243,7 @@ def list_candidates(call: Call) -> Response:
         call.server.meters.found_nothing(answer.cause.kind.value)
         LOG.info("There are no allocation candidates. %s", cause_in_words(answer.cause))
     elif answer.candidates and (judge := judge_in_force(call)):
-        judge.note_asked(wanted_by(answer.plan))
+        judge.note_asked(host_demands(answer.plan))
     response = _dated(call, candidates_json(answer, call.version))
     if not answer.complete:
         response.headers[SEARCH_HEADER] = "incomplete"

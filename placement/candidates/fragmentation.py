@@ -26,11 +26,11 @@ Tasks = tuple[DeviceTask, ...]
 NO_KIND = frozenset({""})
 """The kinds wanted by a request whose traits no device has together."""
 
-StocksLeft = Mapping[int, Mapping[str, int]]
+FreeStocks = Mapping[int, Mapping[str, int]]
 """Provider -> resource class -> amount."""
 
 
-class WantedOfHost(NamedTuple):
+class HostDemand(NamedTuple):
     """Something a request wants: of how many different providers, how much of each, and under which conditions."""
 
     resources: Mapping[str, int]
@@ -38,27 +38,27 @@ class WantedOfHost(NamedTuple):
     conditions: Sequence[RequestGroup]
 
 
-def wanted_by(plan: Plan, counts: Mapping[str, int] | None = None) -> Iterator[WantedOfHost]:
+def host_demands(plan: Plan, counts: Mapping[str, int] | None = None) -> Iterator[HostDemand]:
     """Yield what the slots of a plan want; ``counts`` holds the groups, by suffix, that want several providers."""
     for slot in plan.slots:
-        yield WantedOfHost(dict(slot.resources), (counts or {}).get(slot.suffix, 1), [plan.demands[slot.demand].group])
+        yield HostDemand(dict(slot.resources), (counts or {}).get(slot.suffix, 1), [plan.demands[slot.demand].group])
 
 
 def tasks_of(
-    wanted: Iterable[WantedOfHost], settings: FragmentationSettings, all_kinds: Collection[str]
+    demands: Iterable[HostDemand], settings: FragmentationSettings, all_kinds: Collection[str]
 ) -> list[DeviceTask]:
     """Return what a request takes of one host: a task for each share size and its kinds, the largest share first.
 
     The first task also takes what the request asks for besides devices.
 
     Args:
-        wanted: everything it wants.
+        demands: everything it wants.
         settings: what a device is.
         all_kinds: the kinds of devices there are.
     """
     host_amounts: dict[str, int] = {}
     devices: dict[tuple[int, frozenset[str]], int] = defaultdict(int)
-    for resources, count, conditions in wanted:
+    for resources, count, conditions in demands:
         for name in settings.beside:
             if name in resources:
                 host_amounts[name] = host_amounts.get(name, 0) + resources[name] * count
@@ -158,7 +158,7 @@ class TreeFragmentation:
         for provider in options:
             equal[host.devices.get(provider)].append(provider)
         first = [equal[device].popleft() for device in alike.orders[task] if equal[device]]
-        return [*first, *[provider for others in equal.values() for provider in others]]
+        return [*first, *[provider for alike_options in equal.values() for provider in alike_options]]
 
 
 class DeviceJudge:
@@ -189,16 +189,16 @@ class DeviceJudge:
         self._alike: WeakValueDictionary[object, AlikeHosts] = WeakValueDictionary()
         self._tasks: dict[object, Tasks] = {}
 
-    def fragmentation(self, reader: TreeReader, wanted: Iterable[WantedOfHost], kept: KeptInState) -> TreeFragmentation:
+    def fragmentation(self, reader: TreeReader, demands: Iterable[HostDemand], kept: KeptInState) -> TreeFragmentation:
         """Return the effect of a request on each tree.
 
         Args:
             reader: reads the trees that can serve its plan, as they are or would be.
-            wanted: everything it wants.
+            demands: everything it wants.
             kept: keeps the trees as they are, as hosts.
         """
         kinds = self._outlook.supply.units
-        tasks = tuple(tasks_of(wanted, self._settings, kinds))
+        tasks = tuple(tasks_of(demands, self._settings, kinds))
         # One shared object for all that ask for the same.
         tasks = self._tasks.setdefault(tuple([task.form for task in tasks]), tasks)
         by_share, of_demands = {(task.share, task.kinds): task for task in tasks}, {}
@@ -230,8 +230,8 @@ class DeviceJudge:
         if not changed:
             return trees
         indices = columns.providers.tree_indices(sorted(changed))
-        left = {root: tree for root, tree in trees.items() if root not in changed}
-        return left | self._hosts(columns, indices[indices >= 0])
+        unchanged = {root: tree for root, tree in trees.items() if root not in changed}
+        return unchanged | self._hosts(columns, indices[indices >= 0])
 
     def _hosts(self, columns: CloudColumns, trees: Ints) -> dict[int, TreeAsHost]:
         """Return some trees, given by index, as hosts; equal ones share what is worked out for them."""
@@ -258,20 +258,20 @@ class DeviceJudge:
             alike = self._alike[form] = AlikeHosts(host)
         return TreeAsHost(alike, devices)
 
-    def score(self, left: StocksLeft, taken: StocksLeft) -> float:
+    def score(self, free: FreeStocks, taken: FreeStocks) -> float:
         """Return the score, from 0 to 100, of what is taken from the providers of a tree; 0 if there is no room.
 
         Args:
-            left: what each provider of the tree has left.
+            free: what each provider of the tree has left.
             taken: what is taken from these, and perhaps from others.
         """
-        host, providers = self._host_in_detail(left)
+        host, providers = self._host_in_detail(free)
         number = {provider: place for place, provider in enumerate(providers)}
         by_share: dict[int, list[int]] = defaultdict(list)
         for provider in taken.keys() & number.keys():
             by_share[taken[provider].get(self._settings.devices, 0)].append(number[provider])
         by_share.pop(0, None)
-        own = [amounts for provider, amounts in taken.items() if provider in left]
+        own = [amounts for provider, amounts in taken.items() if provider in free]
         host_amounts = {name: sum([amounts.get(name, 0) for amounts in own]) for name in self._settings.beside}
         cost = 0.0
         for place, (share, chosen) in enumerate(sorted(by_share.items(), reverse=True) or [(0, [])]):
@@ -284,7 +284,7 @@ class DeviceJudge:
 
     def ranks(
         self,
-        left: StocksLeft,
+        free: FreeStocks,
         resources: Mapping[str, int],
         options: Sequence[int],
         *,
@@ -296,7 +296,7 @@ class DeviceJudge:
         Options that are not devices, or have no room, are left out.
 
         Args:
-            left: what each provider of the tree has left.
+            free: what each provider of the tree has left.
             resources: what to take of each device.
             options: the devices that could serve.
             count: how many of them are wanted.
@@ -305,17 +305,17 @@ class DeviceJudge:
         share = resources.get(self._settings.devices, 0)
         if not share or not options:
             return {}
-        host, providers = self._host_in_detail(left)
+        host, providers = self._host_in_detail(free)
         kinds = frozenset([self._kinds.get(provider, "") for provider in options])
         host_amounts = {name: requested.get(name, 0) for name in self._settings.beside}
         order = self._outlook.in_order(host, DeviceTask(host_amounts, count, share, kinds))
         rank = {providers[number]: max(0, place + 1 - count) for place, number in enumerate(order)}
         return {provider: rank[provider] for provider in options if provider in rank}
 
-    def _host_in_detail(self, left: StocksLeft) -> tuple[FreeHost, list[int]]:
+    def _host_in_detail(self, free: FreeStocks) -> tuple[FreeHost, list[int]]:
         """Return a tree as a host, and the providers of its devices, in the same order."""
         devices = self._settings.devices
-        providers = [provider for provider, amounts in left.items() if amounts.get(devices, 0) > 0]
-        free = {name: sum([amounts.get(name, 0) for amounts in left.values()]) for name in self._settings.beside}
-        in_order = [FreeDevice(left[provider][devices], self._kinds.get(provider, "")) for provider in providers]
-        return FreeHost(free, tuple(in_order)), providers
+        providers = [provider for provider, amounts in free.items() if amounts.get(devices, 0) > 0]
+        on_host = {name: sum([amounts.get(name, 0) for amounts in free.values()]) for name in self._settings.beside}
+        in_order = [FreeDevice(free[provider][devices], self._kinds.get(provider, "")) for provider in providers]
+        return FreeHost(on_host, tuple(in_order)), providers

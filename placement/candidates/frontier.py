@@ -35,17 +35,17 @@ Keyed = tuple[Key, Tree]
 
 
 class Portion(NamedTuple):
-    """Some trees with their keys from before composing; ``rest`` is a lower bound on those of all trees to come."""
+    """Some trees with their keys from before composing; ``bound`` is a lower bound on those of all trees to come."""
 
     trees: list[Keyed]
-    rest: Key
+    bound: Key
 
 
 class Batches(NamedTuple):
-    """How many trees to compose at a time: ``first`` to begin with, then twice as many each time, up to ``most``."""
+    """How many trees to compose at a time: ``first`` to begin with, then twice as many, up to ``max_size``."""
 
     first: int
-    most: int
+    max_size: int
 
 
 ONE_BY_ONE = Batches(1, 1)
@@ -74,28 +74,28 @@ def best_first(
     waiting: list[Keyed] = []
     composed: list[Ranked] = []
     size = batches.first
-    for trees, rest in chain(portions, (Portion([], LAST),)):
+    for trees, bound in chain(portions, (Portion([], LAST),)):
         # Roots are unique, so comparing keys never reaches the trees.
         waiting = sorted(waiting + trees, reverse=True)
-        while waiting and (expected := waiting[-1][0]) < rest:
+        while waiting and (expected := waiting[-1][0]) < bound:
             while composed and composed[0][0] < expected:
                 yield heappop(composed)
-            for result in compose(_taken(waiting, rest, size)):
+            for result in compose(_taken(waiting, bound, size)):
                 heappush(composed, result)
-            size = min(2 * size, batches.most)
-        if rest == LAST and not waiting:
+            size = min(2 * size, batches.max_size)
+        if bound == LAST and not waiting:
             break
-        while composed and composed[0][0] < rest:
+        while composed and composed[0][0] < bound:
             yield heappop(composed)
     yield from sorted(composed)  # Faster than popping one at a time.
 
 
-def _taken(waiting: list[Keyed], rest: Key, most: int) -> list[Keyed]:
-    """Pop up to ``most`` of the best trees off the end of a list, but none that an unread tree may precede."""
-    if most == 1:
+def _taken(waiting: list[Keyed], bound: Key, max_size: int) -> list[Keyed]:
+    """Pop up to ``max_size`` of the best trees off the end of a list, but none that an unread tree may precede."""
+    if max_size == 1:
         return [waiting.pop()]
     taken: list[Keyed] = []
-    while waiting and len(taken) < most and waiting[-1][0] < rest:
+    while waiting and len(taken) < max_size and waiting[-1][0] < bound:
         taken.append(waiting.pop())
     return taken
 
@@ -189,6 +189,6 @@ class KeyQueue:
         start, self._at = self._at, min(self._end, self._at + count)
         return self.order.indices(start, self._at)
 
-    def left(self) -> Ints:
+    def remaining(self) -> Ints:
         """Return the indices of the keys that are left, in order."""
         return self.order.indices(self._at, self._end)

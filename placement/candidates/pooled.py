@@ -41,7 +41,7 @@ class PooledRanking:
         self._scores = scores
         self._sums = sums
         self._budget = budget
-        self._most = None if all_wanted else MAX_SORTED
+        self._max_choices = None if all_wanted else MAX_SORTED
         self._compact_first = CompactFirst(plan, budget, all_wanted=all_wanted)
         self._composer = SlotComposer(plan, budget)
         self._taking = [
@@ -71,7 +71,7 @@ class PooledRanking:
         for tree in [tree for tree in trees if tree.root in equal_parts]:
             if composed := self._compact_first.composed_in(tree):
                 # All candidates give the same of the tree, so that only compactness orders them.
-                key = self._scores.key_of(self._sums.of(tree.root), equal_parts[tree.root], composed.counts)
+                key = self._scores.key_of(self._sums.row_of(tree.root), equal_parts[tree.root], composed.counts)
                 if not (key[FAILS] and self._scores.filters):
                     yield key, (), tree, composed.choices
 
@@ -81,8 +81,8 @@ class PooledRanking:
         if composed is None:
             return
         groups: dict[AbstractSet[int], list[Choice]] = defaultdict(list)
-        for choice in islice(composed.choices, self._most):
-            groups[frozenset([_root_of(choice[index], alone) for index, *_rest in self._taking])].append(choice)
+        for choice in islice(composed.choices, self._max_choices):
+            groups[frozenset([_root_of(choice[index], alone) for index, *_amounts in self._taking])].append(choice)
         if next(composed.choices, None) is not None:
             self._budget.was_hit = True
         for roots, choices in groups.items():
@@ -105,7 +105,7 @@ class PooledRanking:
     def _of_tree(self, tree: Tree) -> Iterator[RankedPart]:
         """Yield the candidates that take anything of the tree itself, the best score first, then by compactness."""
         choices = self._composer.choices(tree)
-        ranked = sorted(self._with_ranks(tree, islice(choices, self._most)), key=itemgetter(0))
+        ranked = sorted(self._with_ranks(tree, islice(choices, self._max_choices)), key=itemgetter(0))
         further = self._with_ranks(tree, self._noting_more(choices))
         if ranked or (ranked := [*islice(further, 1)]):
             (rank, _counts), _choice = ranked[0]
@@ -113,13 +113,13 @@ class PooledRanking:
 
     def _with_ranks(self, tree: Tree, choices: Iterator[Choice]) -> Iterator[_RankedChoice]:
         """Yield choices with their sort keys, without those that take nothing of the tree or are filtered out."""
-        row, masks = self._sums.of(tree.root), tree.places.of
+        row, masks = self._sums.row_of(tree.root), tree.places.of
         for choice in choices:
             own_part = self._own_part(choice, tree)
             if own_part is not None:
                 fails, negated = self._scores.weight(row, own_part)
                 touched = 0
-                for index, *_rest in self._taking:
+                for index, *_amounts in self._taking:
                     touched |= masks.get(choice[index], 0)
                 counts = tree.places.counts(touched) if masks else ()
                 if not (fails and self._scores.filters):
@@ -133,7 +133,7 @@ class PooledRanking:
 
     def _own_part(self, choice: Choice, tree: Tree) -> OwnAmounts | None:
         """Return the own part of a choice; None if sharing providers alone serve."""
-        if all([choice[index] in tree.sharing for index, *_rest in self._taking]):
+        if all([choice[index] in tree.sharing for index, *_amounts in self._taking]):
             return None
         parts = [amounts for index, _demand, amounts in self._taking if _is_own(choice[index], tree)]
         return tuple(map(sum, zip(self._nothing, *parts, strict=True)))

@@ -122,7 +122,7 @@ class TreeScores:
         self.weighed = tuple([name for name in requested if name in self.classes])
         """The classes for which the amount that a tree gives matters."""
         self._everything = tuple([requested[name] for name in self.weighed])
-        self._of_given: dict[OwnAmounts, _TreeJudge] = {}
+        self._of_taken: dict[OwnAmounts, _TreeJudge] = {}
 
     @property
     def tell_trees_apart(self) -> bool:
@@ -135,8 +135,8 @@ class TreeScores:
         if self._near_equal or self._fragmentation is not None:
             return None
         shared = self._shared
-        others = shared and (frozenset(shared.least.items()), shared.alone)
-        return id(self._profile), frozenset(self.requested.items()), self._families, others
+        shared_form = shared and (frozenset(shared.least.items()), shared.alone)
+        return id(self._profile), frozenset(self.requested.items()), self._families, shared_form
 
     def prefer_devices(self, trees: Iterable[Tree]) -> None:
         """Sort the options of trees by which of their devices are best taken first."""
@@ -186,31 +186,31 @@ class TreeScores:
 
         return judged
 
-    def weight(self, row: Sequence[int], given: OwnAmounts) -> tuple[bool, float]:
+    def weight(self, row: Sequence[int], taken: OwnAmounts) -> tuple[bool, float]:
         """Tell whether candidates break a proportion, and return their negated score if compact.
 
         Args:
             row: the root of their tree, then its capacity, then its usage of each of the classes.
-            given: how much of each class in ``weighed`` the tree itself gives.
+            taken: how much of each class in ``weighed`` the tree itself gives.
         """
-        fails, negated = self._judged_of(row, given)
+        fails, negated = self._judged_of(row, taken)
         return fails, negated - self._tidiness.get(row[0], 0.0) * self._per_tidiness
 
     def weight_of_pools(self, row: Sequence[int]) -> tuple[bool, float]:
         """Return the same for what sharing providers serve alone, which touches no place; their trees are one row."""
         return self._judged_of(row, self._everything)
 
-    def _judged_of(self, row: Sequence[int], given: OwnAmounts) -> tuple[bool, float]:
+    def _judged_of(self, row: Sequence[int], taken: OwnAmounts) -> tuple[bool, float]:
         """Return the same as ``weight``, without the part of the score for devices."""
-        if given not in self._of_given:
-            own = OwnPart.exactly(dict(zip(self.weighed, given, strict=True)))
-            self._of_given[given] = cache(self._judge(self._scorer(own)))
-        fails, negated = self._of_given[given](tuple(row[1:]))
+        if taken not in self._of_taken:
+            own = OwnPart.exactly(dict(zip(self.weighed, taken, strict=True)))
+            self._of_taken[taken] = cache(self._judge(self._scorer(own)))
+        fails, negated = self._of_taken[taken](tuple(row[1:]))
         return fails, negated - self._jitter(row[0]) if self._near_equal else negated
 
-    def key_of(self, row: Sequence[int], given: OwnAmounts, counts: Counts) -> Key:
+    def key_of(self, row: Sequence[int], taken: OwnAmounts, counts: Counts) -> Key:
         """Return the key of a composed candidate that touches so many places of each level of its tree."""
-        fails, negated = self.weight(row, given)
+        fails, negated = self.weight(row, taken)
         return fails, negated + self.lost(counts), row[0]
 
     def key_of_whole(self, row: Sequence[int]) -> Key:

@@ -127,8 +127,8 @@ class RequestColumns:
         nothing = np.zeros((2, len(self._taken.sizes)), dtype=np.int64)
         for scorer, members in groups:
             capacity, used = ([sums.get(name, nothing)[side][members] for name in scorer.classes] for side in (0, 1))
-            touched_by, left = [touched[member] for member in members], [tidiness[member] for member in members]
-            of_members = scorer.scores(capacity, used, touched=touched_by, fragmentation=left)
+            places, fragmentation = [touched[member] for member in members], [tidiness[member] for member in members]
+            of_members = scorer.scores(capacity, used, touched=places, fragmentation=fragmentation)
             scores.update(zip(members, of_members, strict=True))
         return [
             ScoredRequest(scores[number] if has_room else scores[number].without_room(), has_room)
@@ -180,8 +180,8 @@ class RequestColumns:
         for name, class_id in self._class_ids({name for amounts in self._taken.distinct for name in amounts}).items():
             taken = np.array([amounts.get(name, 0) for amounts in self._taken.distinct], dtype=np.int64)[self._amounts]
             rows = np.flatnonzero(taken)
-            left = self._columns.left(class_id, self._at[rows])
-            has_room[self._request[rows[taken[rows] > left]]] = False
+            free = self._columns.left(class_id, self._at[rows])
+            has_room[self._request[rows[taken[rows] > free]]] = False
         listed: list[bool] = has_room.tolist()
         return listed
 
@@ -189,22 +189,22 @@ class RequestColumns:
         """Return how useful what each request leaves of devices is; None without a judge, and for sharing providers."""
         tidiness: list[float | None] = [None] * len(self._taken.sizes)
         if judge:
-            left = self._left_of_trees(judge.classes)
+            free = self._free_in_trees(judge.classes)
             for request, rows in self._taken.by_request():
                 if (tree := int(self._tree_of_request[request])) != NO_TREE:
                     taken = zip(self._taken.providers[rows], self._taken.amounts[rows], strict=True)
-                    own = {id_: self._taken.distinct[number] for id_, number in taken if id_ in left[tree]}
-                    tidiness[request] = judge.score(left[tree], own)
+                    own = {id_: self._taken.distinct[number] for id_, number in taken if id_ in free[tree]}
+                    tidiness[request] = judge.score(free[tree], own)
         return tidiness
 
-    def _left_of_trees(self, classes: Iterable[str]) -> Mapping[int, Mapping[int, dict[str, int]]]:
+    def _free_in_trees(self, classes: Iterable[str]) -> Mapping[int, Mapping[int, dict[str, int]]]:
         """Return what the providers of the trees that anything is taken from have left of some classes, by tree."""
         providers = self._columns.providers
         at = providers.positions_in(np.unique(self._tree))
         ids, trees = providers.ids[at].tolist(), providers.trees[at].tolist()
-        left: dict[int, dict[int, dict[str, int]]] = defaultdict(dict)
-        by_id = {id_: left[tree].setdefault(id_, {}) for id_, tree in zip(ids, trees, strict=True)}
+        free: dict[int, dict[int, dict[str, int]]] = defaultdict(dict)
+        by_id = {id_: free[tree].setdefault(id_, {}) for id_, tree in zip(ids, trees, strict=True)}
         for name, class_id in self._class_ids({*classes}).items():
             for id_, amount in zip(ids, self._columns.left(class_id, at).tolist(), strict=True):
                 by_id[id_][name] = amount
-        return left
+        return free

@@ -64,9 +64,9 @@ class ColumnScores:
 
     def __init__(self, scorer: NodeScorer, capacity: Sequence[Ints], used: Sequence[Ints], *, number: int) -> None:
         pairs = zip(scorer.classes, zip(capacity, used, strict=True), strict=True)
-        most = {name: max(1, *[int(np.abs(column).max(initial=0)) for column in pair]) for name, pair in pairs}
+        largest = {name: max(1, *[int(np.abs(column).max(initial=0)) for column in pair]) for name, pair in pairs}
         columns: tuple[Sequence[Any], Sequence[Any]] = capacity, used
-        if scorer.largest(most) >= EXACT:
+        if scorer.largest(largest) >= EXACT:
             columns = [column.astype(object) for column in capacity], [column.astype(object) for column in used]
         self._scorer = scorer
         self._columns = columns
@@ -127,9 +127,9 @@ class CandidateScorer:
         scorer, amounts = self._scorer, (capacities, used)
         points = (scorer.score(*amounts), scorer.fit(*amounts), scorer.sra(*amounts))
         compact, tidy = _compactness(touched), fragmentation or 0.0
-        total, fit, sra, compactness, *others = self._parts(points, scorer.keeps_proportion(*amounts), compact, tidy)
+        total, fit, sra, compactness, *raw_parts = self._parts(points, scorer.keeps_proportion(*amounts), compact, tidy)
         tidiness = fragmentation if self._profile.fragmentation else None
-        return Score(total, fit, sra, compactness, tidiness, touched, *others)
+        return Score(total, fit, sra, compactness, tidiness, touched, *raw_parts)
 
     def scores(
         self,
@@ -146,9 +146,9 @@ class CandidateScorer:
         tidy = np.array([part or 0.0 for part in fragmentation], dtype=np.float64)
         points = columns.score(), columns.fit(), columns.sra()
         parts = self._parts(points, columns.keeps_proportion(), compact, tidy)
-        total, fit, sra, compactness, *others = [repeat(None) if part is None else part.tolist() for part in parts]
+        total, fit, sra, compactness, *raw_parts = [repeat(None) if part is None else part.tolist() for part in parts]
         tidiness = fragmentation if self._profile.fragmentation else repeat(None)
-        return [*map(Score, total, fit, sra, compactness, tidiness, touched, *others)]
+        return [*map(Score, total, fit, sra, compactness, tidiness, touched, *raw_parts)]
 
     def _parts(self, points: tuple[Any, Any, Any], keeps_proportion: Any, compact: Any, tidy: Any) -> Sequence[Any]:
         """Return the fields of scores but what is only passed on, as numbers or columns of them."""
@@ -196,5 +196,5 @@ def score_of_pools(
     profile: RankingProfile, requested: ResourceAmounts, nodes: Collection[ScoredNode], *, levels: int
 ) -> Score:
     """Return the score of a candidate that only sharing providers serve: their trees count as one, without places."""
-    node = ScoredNode(summed([each.allocatable for each in nodes]), summed([each.used for each in nodes]))
+    node = ScoredNode(summed([tree.allocatable for tree in nodes]), summed([tree.used for tree in nodes]))
     return score(profile, requested, node, own=requested, touched=(0,) * levels)

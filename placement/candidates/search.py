@@ -45,7 +45,7 @@ def candidates_in(
 def walked(compositions: Iterable[tuple[Tree, Iterator[Choice]]], *, breadth_first: bool) -> Iterator[Candidate]:
     """Yield the candidates of trees composed lazily, depth or breadth first, without duplicates."""
     distinct = _DistinctChoices()
-    candidates = (zip(repeat(tree.root), distinct.of(tree, choices)) for tree, choices in compositions)
+    candidates = (zip(repeat(tree.root), distinct.new_in(tree, choices)) for tree, choices in compositions)
     return _round_robin(candidates) if breadth_first else chain.from_iterable(candidates)
 
 
@@ -53,14 +53,14 @@ class _DistinctChoices:
     """Drops choices that another tree has given: those of sharing providers alone can be found in several trees."""
 
     def __init__(self) -> None:
-        self._seen: set[Choice] = set()
+        self._listed: set[Choice] = set()
         self._of_pools: dict[tuple[tuple[int, ...], ...], Iterator[Choice]] = {}
 
-    def of(self, tree: Tree, choices: Iterator[Choice]) -> Iterator[Choice]:
+    def new_in(self, tree: Tree, choices: Iterator[Choice]) -> Iterator[Choice]:
         """Return those of a tree's choices that are new when they are pulled."""
         if not tree.sharing:
             return choices
-        new = _not_seen(choices, tree.sharing, self._seen)
+        new = _not_seen(choices, tree.sharing, self._listed)
         if tree.gives_of_its_own:
             return new
         # Thousands of hosts may have the same pools and nothing of their own. They share one iterator: each resumes
@@ -68,12 +68,12 @@ class _DistinctChoices:
         return self._of_pools.setdefault(tuple(map(tuple, tree.options)), new)
 
 
-def _not_seen(choices: Iterator[Choice], sharing: AbstractSet[int], seen: set[Choice]) -> Iterator[Choice]:
+def _not_seen(choices: Iterator[Choice], sharing: AbstractSet[int], listed: set[Choice]) -> Iterator[Choice]:
     for choice in choices:
         if all([provider in sharing for provider in choice]):
-            if choice in seen:
+            if choice in listed:
                 continue
-            seen.add(choice)
+            listed.add(choice)
         yield choice
 
 
@@ -107,7 +107,7 @@ def found_candidates(
     order: TreeOrder | None,
     *,
     budget: RequestBudget,
-    wanted: int | None,
+    limit: int | None,
     breadth_first: bool,
     limits: SearchLimits = LIMITS,
 ) -> list[Candidate]:
@@ -119,33 +119,33 @@ def found_candidates(
         reader: narrows the trees to those in which every demand of the plan has a provider, and reads them.
         order: the order in which it does; None for candidates in id order.
         budget: limits the steps of the search.
-        wanted: how many candidates to return; None for all of them.
+        limit: how many candidates to return; None for all of them.
         breadth_first: whether each tree's first candidate comes before any tree's second.
         limits: how large an answer may be.
     """
-    trees = _by_id(reader, budget, wanted) if order is None else _best_first(order, budget)
+    trees = _by_id(reader, budget, limit) if order is None else _best_first(order, budget)
     candidates = walked(trees, breadth_first=breadth_first)
     room = max(1, limits.placements // max(1, len(reader.plan.slots)))
-    shown = list(islice(candidates, room if wanted is None else min(wanted, room)))
-    if len(shown) == room and wanted != room and next(candidates, None) is not None:
+    shown = list(islice(candidates, room if limit is None else min(limit, room)))
+    if len(shown) == room and limit != room and next(candidates, None) is not None:
         budget.was_hit = True
     return shown
 
 
-def _by_id(reader: TreeReader, budget: RequestBudget, wanted: int | None) -> Iterator[TreeWithChoices]:
+def _by_id(reader: TreeReader, budget: RequestBudget, limit: int | None) -> Iterator[TreeWithChoices]:
     composer = SlotComposer(reader.plan, budget)
-    return ((tree, composer.choices(tree)) for tree in by_id(reader, wanted))
+    return ((tree, composer.choices(tree)) for tree in by_id(reader, limit))
 
 
 def _best_first(order: TreeOrder, budget: RequestBudget) -> Iterator[TreeWithChoices]:
     """Compose and rank trees."""
-    reader, scores, wanted = order.reader, order.scores, order.wanted
-    batches = ALL_AT_ONCE if wanted is None else ONE_BY_ONE if wanted < MANY else A_FEW_AT_ONCE
+    reader, scores, limit = order.reader, order.scores, order.limit
+    batches = ALL_AT_ONCE if limit is None else ONE_BY_ONE if limit < MANY else A_FEW_AT_ONCE
     if reader.shares:
         sums = SumsAsRead(reader, scores.classes)
-        pooled = PooledRanking(reader.plan, scores, sums, budget, all_wanted=wanted is None)
+        pooled = PooledRanking(reader.plan, scores, sums, budget, all_wanted=limit is None)
         return map(itemgetter(2, 3), best_first(sums.read(order.portions()), pooled.ranked, batches))
-    compose = partial(ranked, composer=CompactFirst(reader.plan, budget, all_wanted=wanted is None), order=order)
+    compose = partial(ranked, composer=CompactFirst(reader.plan, budget, all_wanted=limit is None), order=order)
     return map(itemgetter(1, 2), best_first(order.portions(), compose, batches))
 
 

@@ -298,10 +298,10 @@ class Serving:
         if not self._adds_up:
             return {}
         own = [slot for slot in self.plan.slots if not self.sharing.options[slot.demand]]
-        asked = Counter(name for slot in own for name, _amount in slot.resources)
+        slots_by_class = Counter(name for slot in own for name, _amount in slot.resources)
         return {
             name: sum(amount for slot in own for asked_name, amount in slot.resources if asked_name == name)
-            for name, slots in asked.items()
+            for name, slots in slots_by_class.items()
             if slots > 1
         }
 
@@ -311,9 +311,9 @@ class Serving:
         for name, needed in self.room_needed.items():
             stock = self.columns.stock(self.ids.classes[name])
             owners, rows = _owners(stock, at)
-            left = np.maximum(0, np.trunc(stock.capacity[rows]) - stock.used[rows])
+            free = np.maximum(0, np.trunc(stock.capacity[rows]) - stock.used[rows])
             trees = self.columns.providers.trees[owners]
-            conditions.append(np.bincount(trees, left, len(self.columns.providers.roots)) >= needed)
+            conditions.append(np.bincount(trees, free, len(self.columns.providers.roots)) >= needed)
         return np.logical_and.reduce(conditions) if conditions else None
 
     def fit_counts(self, demand: Demand, at: Ints) -> Floats:

@@ -39,7 +39,7 @@ def split_amounts(
 ) -> Iterator[SplitAmount]:
     """Yield the largest amount of each class that a plan asks of one provider, if it is split and nobody shares it."""
     portions = [portion for slot in plan.slots for portion in slot.resources]
-    for name, amount in {name: max(n for each, n in portions if each == name) for name, _amount in portions}.items():
+    for name, amount in {name: max(n for key, n in portions if key == name) for name, _amount in portions}.items():
         stock = columns.stock(class_ids[name])
         largest = np.minimum(np.maximum(0, np.trunc(stock.capacity)).astype(np.int64), stock.max_unit)
         if not largest.any() or (len(sharing) and (largest[np.isin(stock.at, sharing)] >= amount).any()):
@@ -51,8 +51,8 @@ def split_amounts(
             is_split &= _has_free(columns, class_ids[name], amount)
         is_everywhere = int(best.max()) < amount
         if is_everywhere or is_split.any():
-            most = best[is_split] if is_split.any() else best
-            yield SplitAmount(name, amount, int(most.max()), int(np.count_nonzero(is_split)), is_everywhere)
+            limits = best[is_split] if is_split.any() else best
+            yield SplitAmount(name, amount, int(limits.max()), int(np.count_nonzero(is_split)), is_everywhere)
 
 
 def _has_free(columns: CloudColumns, class_id: int, amount: int) -> Flags:
@@ -68,12 +68,12 @@ def split_in_words(split: SplitAmount) -> str:
     >>> split_in_words(SplitAmount("VCPU", 96, 64, 0, is_everywhere=True))
     'No provider could give 96 VCPU, even if it were empty: the largest has 64 VCPU.'
     """
-    asked, has = [f"{amount} {split.resource_class}" for amount in (split.amount, split.largest)]
+    requested, has = [f"{amount} {split.resource_class}" for amount in (split.amount, split.largest)]
     if split.is_everywhere:
-        sentence = f"No provider could give {asked}, even if it were empty: the largest has {has}."
+        sentence = f"No provider could give {requested}, even if it were empty: the largest has {has}."
     else:
         where = "1 tree" if split.trees == 1 else f"{split.trees} trees"
-        sentence = f"On {where} no single provider could give {asked}: the largest there has {has}."
+        sentence = f"On {where} no single provider could give {requested}: the largest there has {has}."
     groups = -(-split.amount // split.largest)
     if not split.trees or groups > MAX_GROUPS:
         return sentence

@@ -73,22 +73,22 @@ class LeastPlaces(NamedTuple):
     enough: Flags
 
 
-def least_places(serving: Serving, wanted: CountedDemands, *, levels: Sequence[int | None]) -> LeastPlaces | None:
+def least_places(serving: Serving, demands: CountedDemands, *, levels: Sequence[int | None]) -> LeastPlaces | None:
     """Return, for each tree, a lower bound on the places touched at each level.
 
     None if other trees share providers that are counted, because a tree alone does not decide then.
 
     Args:
         serving: finds who can serve.
-        wanted: the counted demands.
+        demands: the counted demands.
         levels: the trait ids of the levels, outermost first, None for one that does not exist.
     """
-    if any(serving.sharing.options[demand] for demand, _number in wanted):
+    if any(serving.sharing.options[demand] for demand, _number in demands):
         return None
     providers = serving.columns.providers
     counts = [np.ones(len(providers.roots), dtype=np.int64) for _level in levels]
     enough: Flags = np.ones(len(providers.roots), dtype=bool)
-    for demand, number in wanted:
+    for demand, number in demands:
         at = serving.own_providers(serving.plan.demands[demand])
         enough &= np.bincount(providers.trees[at], minlength=len(enough)) >= number
         for level, trait_id in enumerate(levels):
@@ -128,7 +128,7 @@ class TreeOrder:
     Args:
         reader: reads the trees.
         scores: bounds what trees can score.
-        wanted: how many candidates are wanted; None for all.
+        limit: how many candidates are wanted; None for all.
         kept: keeps the keys of trees for scores that were asked for before.
         least: returns bounds on the places touched in each tree, if there are any; None if places never tell.
         limits: how large the portions are in which trees are read.
@@ -139,14 +139,14 @@ class TreeOrder:
         reader: TreeReader,
         scores: TreeScores,
         *,
-        wanted: int | None,
+        limit: int | None,
         kept: KeptInState = NOTHING_KEPT,
         least: Callable[[], LeastPlaces | None] | None = None,
         limits: SearchLimits = LIMITS,
     ) -> None:
         self.reader = reader
         self.scores = scores
-        self.wanted = wanted
+        self.limit = limit
         self._kept = kept
         self._least = least
         self._limits = limits
@@ -162,20 +162,20 @@ class TreeOrder:
             is_bounded: whether to bound the places touched from the start, rather than once a candidate falls short.
         """
         keys = self._keys
-        left = KeyQueue(KeyOrder(keys, self.reader.complete), filters=self.scores.filters)
-        size = len(left) if self.wanted is None else max(self._limits.first_trees, self.wanted)
-        while len(left):
+        queue = KeyQueue(KeyOrder(keys, self.reader.complete), filters=self.scores.filters)
+        size = len(queue) if self.limit is None else max(self._limits.first_trees, self.limit)
+        while len(queue):
             if self._least and (is_bounded or self._falls_short):
                 least, self._least = self._least(), None
                 if least is not None:
-                    left = self._bounded(keys, left.left(), least)
+                    queue = self._bounded(keys, queue.remaining(), least)
                     # Results composed so far may precede everything that is left.
-                    yield Portion([], left.first)
+                    yield Portion([], queue.first)
                     continue
-            taken = np.sort(left.taken(size))
-            bounds = {key[ROOT]: key for key in left.order.keys_at(taken)}
+            taken = np.sort(queue.taken(size))
+            bounds = {key[ROOT]: key for key in queue.order.keys_at(taken)}
             self._if_compact.update(zip(bounds, keys.negated[taken].tolist(), strict=True))
-            yield Portion([(bounds[tree.root], tree) for tree in self.reader.read(taken)], left.first)
+            yield Portion([(bounds[tree.root], tree) for tree in self.reader.read(taken)], queue.first)
             size *= self._limits.growth
 
     def only(self, root: int) -> Iterator[Portion]:
@@ -218,15 +218,15 @@ class TreeOrder:
         changed = reader.changed
         return order.keys.replaced(changed, tree_keys(reader, self.scores, changed)) if len(changed) else order.keys
 
-    def _bounded(self, keys: KeyColumns, left: Ints, least: LeastPlaces) -> KeyQueue:
+    def _bounded(self, keys: KeyColumns, remaining: Ints, least: LeastPlaces) -> KeyQueue:
         """Return those of the keys left whose trees have enough providers, lowered by bounds on places."""
-        left = np.sort(left[least.enough[left]])
+        remaining = np.sort(remaining[least.enough[remaining]])
         negated = keys.negated.copy()
-        if least.counts and len(left):
-            vectors, kind = np.unique(np.stack(least.counts, axis=1)[left], axis=0, return_inverse=True)
+        if least.counts and len(remaining):
+            vectors, kind = np.unique(np.stack(least.counts, axis=1)[remaining], axis=0, return_inverse=True)
             lost = np.array([self.scores.lost(tuple(counts)) for counts in vectors.tolist()])
-            negated[left] += lost[kind.ravel()]
-        return KeyQueue(KeyOrder(keys._replace(negated=negated), left), filters=False)
+            negated[remaining] += lost[kind.ravel()]
+        return KeyQueue(KeyOrder(keys._replace(negated=negated), remaining), filters=False)
 
 
 class SumsAsRead:
@@ -236,9 +236,9 @@ class SumsAsRead:
         self._reader = reader
         self._classes = classes
         self._rows: dict[int, Sequence[int]] = {}
-        self._asked: set[int] = set()
+        self._read: set[int] = set()
 
-    def of(self, root: int) -> Sequence[int]:
+    def row_of(self, root: int) -> Sequence[int]:
         """Return the row of a tree that was read: its root, then its capacity, then its usage of each class."""
         return self._rows.get(root) or (root, *[0] * 2 * len(self._classes))
 
@@ -248,10 +248,10 @@ class SumsAsRead:
         The sums of all trees in ``root_of`` are read at once, so that later calls find theirs.
         """
         self._ask({*root_of.values()})
-        rows = [self.of(root) for root in sorted(roots)]
+        rows = [self.row_of(root) for root in sorted(roots)]
         if len(rows) == 1:
             return rows[0]
-        return (min(roots, default=0), *map(sum, zip(self.of(0)[1:], *[row[1:] for row in rows], strict=True)))
+        return (min(roots, default=0), *map(sum, zip(self.row_of(0)[1:], *[row[1:] for row in rows], strict=True)))
 
     def read(self, portions: Iterable[Portion]) -> Iterator[Portion]:
         """Yield each portion of trees once the sums of its trees are known."""
@@ -260,15 +260,15 @@ class SumsAsRead:
             yield portion
 
     def _ask(self, roots: AbstractSet[int]) -> None:
-        unknown = roots - self._asked
+        unknown = roots - self._read
         if unknown and self._classes:
             self._rows.update([(row[0], row) for row in self._reader.sums(self._classes, unknown)])
-        self._asked |= unknown
+        self._read |= unknown
 
 
-def by_id(reader: TreeReader, wanted: int | None) -> Iterator[Tree]:
+def by_id(reader: TreeReader, limit: int | None) -> Iterator[Tree]:
     """Yield all trees as they are wanted, for requests without an order."""
     complete = reader.complete
-    size = max(1, len(complete) if wanted is None else wanted)
+    size = max(1, len(complete) if limit is None else limit)
     for start in range(0, len(complete), size):
         yield from reader.read(complete[start : start + size])

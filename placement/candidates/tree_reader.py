@@ -70,15 +70,15 @@ class Layout:
         """The masks of the places of those providers that lie in any. The n-th place of a tree has the n-th bits."""
         trees, number = self._providers.trees[self._places], len(self._levels)
         nth = np.arange(len(trees)) - np.searchsorted(trees, trees)
-        most = int(nth.max(initial=-1)) + 1
-        one = np.array(1, dtype=np.int64 if number * most < BITS else object)
-        masks = np.zeros(len(self._at), dtype=one.dtype)
+        max_places = int(nth.max(initial=-1)) + 1
+        bit = np.array(1, dtype=np.int64 if number * max_places < BITS else object)
+        masks = np.zeros(len(self._at), dtype=bit.dtype)
         for level, anchors in enumerate(self._anchors.T):
             has = anchors >= 0
             shifts = number * nth[np.searchsorted(self._places, anchors[has])] + level
-            masks[has] |= one << shifts.astype(one.dtype)
+            masks[has] |= bit << shifts.astype(bit.dtype)
         ids = self._providers.ids[self._at[self.is_in_place]].tolist()
-        of_outermost = sum([1 << shift for shift in range(0, number * most, number or 1)])
+        of_outermost = sum([1 << shift for shift in range(0, number * max_places, number or 1)])
         levels = tuple([of_outermost << level for level in range(number)])
         return Places(dict(zip(ids, masks[self.is_in_place].tolist(), strict=True)), levels)
 
@@ -113,12 +113,12 @@ def lay_out(trees: Iterable[Tree], layout: Layout, fits: Floats, shared: Mapping
     places, around, in_use = layout.places, layout.around(fits), layout.roots_in_use
     for tree in [tree for tree in trees if tree.root in in_use]:
         if shared:
-            tree.lay_out(*_beside_others(tree, places, around, shared))
+            tree.lay_out(*_sharing_no_place(tree, places, around, shared))
         else:
             tree.lay_out(places, around)
 
 
-def _beside_others(
+def _sharing_no_place(
     tree: Tree, places: Places, around: Mapping[int, float], shared: Mapping[int, float]
 ) -> tuple[Places, Mapping[int, float]]:
     """Put providers of other trees in no place, and count what fits on each of them by itself."""
@@ -303,9 +303,9 @@ class TreeReader:
         own, options = [], []
         for of_demand in everywhere:
             first, after = np.searchsorted(of_demand, starts), np.searchsorted(of_demand, ends)
-            here = of_demand[joined_ranges(first, after)]
-            ids, bounds = self._providers.ids[here].tolist(), np.append(0, np.cumsum(after - first)).tolist()
-            own.append(here)
+            serving = of_demand[joined_ranges(first, after)]
+            ids, bounds = self._providers.ids[serving].tolist(), np.append(0, np.cumsum(after - first)).tolist()
+            own.append(serving)
             options.append([ids[start:end] for start, end in pairwise(bounds)])
         sharing, roots = self._sharing, self.roots[complete].tolist()
         everyone = np.unique(np.concatenate([*own, self._sharing_positions]))

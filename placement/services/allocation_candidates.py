@@ -11,7 +11,7 @@ from placement.candidates.compose.slots import RequestBudget
 from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.explain import quick_cause
 from placement.candidates.explain.masks import ConditionMasks
-from placement.candidates.fragmentation import wanted_by
+from placement.candidates.fragmentation import host_demands
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of, shared_by
 from placement.candidates.search import Candidate, candidates_in, found_candidates
 from placement.candidates.tree_order import TreeOrder, least_places
@@ -136,10 +136,10 @@ def _searched(
         scores = _scores(tx, reader, ranking=ranking, judge=judge)
         places_tell = with_places and ranking.profile.compactness and wanted is not None and plan.counted
         least = partial(least_places, reader.serving, plan.counted, levels=ids.levels) if places_tell else None
-        order = TreeOrder(reader, scores, wanted=wanted, kept=cloud_in(tx).kept, least=least, limits=limits)
+        order = TreeOrder(reader, scores, limit=wanted, kept=cloud_in(tx).kept, least=least, limits=limits)
     budget = RequestBudget(per_tree=limits.steps_per_tree, per_request=limits.steps_per_request)
     candidates = found_candidates(
-        reader, order, budget=budget, wanted=wanted, breadth_first=options.breadth_first, limits=limits
+        reader, order, budget=budget, limit=wanted, breadth_first=options.breadth_first, limits=limits
     )
     if options.shuffled:
         random.shuffle(candidates)
@@ -160,7 +160,7 @@ def _has_any(tx: Transaction, request: CandidateRequest, options: SearchOptions)
 
 def _scores(tx: Transaction, reader: TreeReader, *, ranking: Ranking, judge: FragmentationJudge | None) -> TreeScores:
     """Return what scores the trees."""
-    wanted, kept = wanted_by(reader.plan), cloud_in(tx).kept
+    wanted, kept = host_demands(reader.plan), cloud_in(tx).kept
     fragmentation = judge.in_snapshot(tx).fragmentation(reader, wanted, kept) if judge else None
     asked = amounts_of(reader.plan), ranking, classes_in_families(tx, ranking), fragmentation
     return TreeScores(*asked, shared=shared_by(reader))

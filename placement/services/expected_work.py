@@ -12,7 +12,7 @@ import numpy as np
 from placement.allocators.entries import best_match
 from placement.allocators.fragmentation.hosts import DeviceSupply, DeviceTask, FragmentationSettings
 from placement.allocators.fragmentation.mix import LearntMix, size_of, work_of
-from placement.candidates.fragmentation import WantedOfHost, tasks_of
+from placement.candidates.fragmentation import HostDemand, tasks_of
 from placement.cloud.columns import CloudColumns
 from placement.services.cloud_cache import cloud_in
 from placement.store.connection.database import Database
@@ -42,7 +42,7 @@ class WorkLearner:
         self._allocated = 0
         self._known = 0.0
 
-    def note_asked(self, wanted: Iterable[WantedOfHost], kinds: Collection[str]) -> None:
+    def note_asked(self, wanted: Iterable[HostDemand], kinds: Collection[str]) -> None:
         """Count a request that could be served, in a cloud with these kinds of devices."""
         if work := work_of(tasks_of(wanted, self._settings, kinds)):
             with self._lock:
@@ -50,7 +50,7 @@ class WorkLearner:
 
     def note_allocated(self, allocations: Iterable[Mapping[str, int]]) -> bool:
         """Count what was allocated of each provider; tell whether just now as much is new as was known before."""
-        size = size_of(work_of(tasks_of([WantedOfHost(amounts, 1, ()) for amounts in allocations], self._settings, ())))
+        size = size_of(work_of(tasks_of([HostDemand(amounts, 1, ()) for amounts in allocations], self._settings, ())))
         if not size:
             return False
         with self._lock:

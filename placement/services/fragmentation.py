@@ -13,7 +13,7 @@ from typing import NamedTuple
 from placement.allocators.fragmentation.hosts import FragmentationSettings
 from placement.allocators.fragmentation.outlook import Outlook
 from placement.allocators.ranking_profile import RankingProfile
-from placement.candidates.fragmentation import DeviceJudge, WantedOfHost
+from placement.candidates.fragmentation import DeviceJudge, HostDemand
 from placement.services.expected_work import Picture, WorkLearner, picture_of, read_picture
 from placement.store.connection.batching import BackgroundWork
 from placement.store.connection.database import Database
@@ -48,7 +48,7 @@ class FragmentationJudge:
         self._learner = None if settings.flavors else WorkLearner(settings, profile)
         self._refreshing: BackgroundWork | None = None
 
-    def note_asked(self, wanted: Iterable[WantedOfHost]) -> None:
+    def note_asked(self, wanted: Iterable[HostDemand]) -> None:
         """Learn from a request that could be served."""
         if self._learner is not None and self._in_use is not None:
             self._learner.note_asked(wanted, self._in_use.picture.supply.units)

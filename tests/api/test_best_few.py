@@ -64,7 +64,7 @@ def assert_plain_is_exact(database: Database, request: CandidateRequest, ranking
 @reads
 def proposals(tx: Transaction, request: PlannerRequest, options: PlannerOptions) -> list[Proposal]:
     """Return all proposals for a request that counts places."""
-    return list(PlannerSearch(question_for(tx, request, options), wanted=1, first_trees=1).proposals())
+    return list(PlannerSearch(question_for(tx, request, options), limit=1, first_trees=1).proposals())
 
 
 def pairs(chance: Random) -> CandidateRequest:

@@ -197,7 +197,7 @@ def counted_json(counted: RequestRoom, rooms: Headrooms) -> HeadroomJson:
         "message": message_of(room),
         "stranded": dict(room.stranded),
         "one_more": [
-            {"like": _named(model.like, rooms.providers), "trees": model.trees, **_copies(model.each)}
+            {"like": _named(model.like, rooms.providers), "trees": model.trees, **_copies(model.per_tree)}
             for model in counted.models
         ],
         "trees": [{**_named(root, rooms.providers), **_copies(copies)} for root, copies in counted.trees],

@@ -59,7 +59,7 @@ class CountedTrees:
     Args:
         trees: the trees.
         slots: what is asked for, and which providers may serve it.
-        least, most: bounds on how many copies fit into each tree, as if it had the pools to itself.
+        least, max_copies: bounds on how many copies fit into each tree, as if it had the pools to itself.
         without_pools: how many fit, counting only what pools do not serve.
         pooled: the slots that pools serve, too.
         is_shared: whether anything may come from pools.
@@ -68,7 +68,7 @@ class CountedTrees:
     trees: TreesOfForm
     slots: Sequence[OpenSlot]
     least: Ints
-    most: Ints
+    max_copies: Ints
     without_pools: Ints
     pooled: tuple[Pooled, ...] = ()
     is_shared: bool = False
@@ -79,7 +79,7 @@ class CountedTrees:
             self,
             trees=self.trees.chosen(chosen),
             least=self.least[chosen],
-            most=self.most[chosen],
+            max_copies=self.max_copies[chosen],
             without_pools=self.without_pools[chosen],
             pooled=tuple([replace(slot, own=slot.own[chosen]) for slot in self.pooled]),
         )
@@ -116,20 +116,20 @@ class CopyCounter:
         slots, formula = self._formula(trees)
         if formula is None:
             return None
-        fitting = most = formula.alone(free)
+        fitting = max_copies = formula.alone(free)
         for tied in formula.mixed if formula.is_exact else (tuple(range(len(slots))),):
             ways = self._ways_of(trees, slots, tied)
             if not ways.is_possible:
                 return None
-            at_least, most = ways.copies(free, most, budget)
+            at_least, max_copies = ways.copies(free, max_copies, budget)
             fitting = np.minimum(fitting, at_least)
         is_divided = formula.is_exact and not formula.mixed
         return CountedTrees(
             trees,
             slots,
             fitting,
-            most,
-            without_pools=least(formula.parts)(free) if formula.pooled else most,
+            max_copies,
+            without_pools=least(formula.parts)(free) if formula.pooled else max_copies,
             pooled=tuple([self._pooled(slot, free) for slot in formula.pooled]) if is_divided else (),
             is_shared=any([place < 0 for slot in slots for place in slot.places]),
         )
@@ -174,8 +174,8 @@ class CopyCounter:
             plan = self.plan
             if len(tied) < len(slots):
                 alone, request = tuple([plan.slots[number] for number in tied]), replace(plan.request, same_subtree=())
-                asked = {name for slot in alone for name, _amount in slot.resources}
-                contended = tuple([name for name in plan.contended if name in asked])
+                requested = {name for slot in alone for name, _amount in slot.resources}
+                contended = tuple([name for name in plan.contended if name in requested])
                 plan = replace(plan, slots=alone, request=request, contended=contended, trait_sets=())
             chosen, met = [slots[number] for number in tied], self._met(trees.number, slots)
             ways = _Ways(plan, self.cloud, trees.form, slots=chosen, met=met, composing=self._composing)
@@ -234,7 +234,7 @@ class _Ways:
         self._number = {cell: index for index, cell in enumerate(self._cells)}
         classes = dict.fromkeys([name for _place, name in self._cells])
         self._kinds = [[index for cell, index in self._number.items() if cell[1] == name] for name in classes]
-        self._known: dict[tuple[int, ...], Copies] = {}
+        self._packed_by_free: dict[tuple[int, ...], Copies] = {}
         self._composing = composing
         self._every, self._is_every = self._bundles([UNBOUNDED] * len(self._cells), RequestBudget())
         """What ways take whatever is free, by cell number; and whether no other way is needed to reach the most."""
@@ -251,9 +251,9 @@ class _Ways:
             return None
         return [{self._cells[index]: amount for index, amount in bundle.items()} for bundle in self._every]
 
-    def copies(self, free: FreeAmounts, most: Ints, budget: Budget) -> tuple[Ints, Ints]:
+    def copies(self, free: FreeAmounts, bounds: Ints, budget: Budget) -> tuple[Ints, Ints]:
         """Return bounds on how many copies fit into each tree, given upper ones. Equal trees are counted once."""
-        rows, numbers, _first = distinct_rows([*map(free.cell, self._cells), most])
+        rows, numbers, _first = distinct_rows([*map(free.cell, self._cells), bounds])
         counted = [self._packed(row[:-1], row[-1], budget) for row in rows]
         fitting, at_most = np.array(counted, dtype=np.int64).reshape(-1, 2).T
         return fitting[numbers], at_most[numbers]
@@ -261,9 +261,9 @@ class _Ways:
     def _packed(self, free: tuple[int, ...], bound: int, budget: Budget) -> Copies:
         if not bound or not all(self._every):
             return exactly(bound)  # If a way takes nothing, only the bound limits it.
-        if free not in self._known:
-            self._known[free] = self._packed_in(free, bound, budget.child(STEPS_OF_A_TREE))
-        copies = self._known[free]
+        if free not in self._packed_by_free:
+            self._packed_by_free[free] = self._packed_in(free, bound, budget.child(STEPS_OF_A_TREE))
+        copies = self._packed_by_free[free]
         return Copies(copies.least, min(copies.most, bound))
 
     def _packed_in(self, free: tuple[int, ...], bound: int, budget: Budget) -> Copies:
@@ -280,7 +280,7 @@ class _Ways:
         foreign = [pool.root for pool in self._form.pools if pool.place < 0]
         if self._plan.request.same_subtree and len({*foreign}) < len(foreign):
             return [], False  # How pools in another tree are nested is unknown.
-        choices = _apart(SlotComposer(self._plan, budget).choices(self._tree(free)), self._slots)
+        choices = _isolated(SlotComposer(self._plan, budget).choices(self._tree(free)), self._slots)
         few = [choice for choice in islice(choices, MAX_CHOICES + 1) if self._composing.take()]
         takings = sorted({self._taken(choice) for choice in few}, key=lambda taken: sum([much for _, much in taken]))
         bundles = undominated([dict(taken) for taken in takings[:MAX_BUNDLES]])
@@ -289,11 +289,11 @@ class _Ways:
 
     def _tree(self, free: Sequence[int]) -> Tree:
         """Return a tree of the form with this much free; a copy may take no more than max_unit of a class."""
-        left = dict(zip(self._cells, free, strict=True))
+        cells = dict(zip(self._cells, free, strict=True))
         options: list[list[int]] = [[] for _ in self._plan.demands]
         for slot, planned in zip(self._slots, self._plan.slots, strict=True):
             options[planned.demand] = [
-                place for place in slot.places if all([left[place, name] >= much for name, much in slot.amounts])
+                place for place in slot.places if all([cells[place, name] >= much for name, much in slot.amounts])
             ]
         pools, own = self._cloud.pools, self._form.parents_by_place
         foreign = {place for row in options for place in row if place not in own}
@@ -305,7 +305,7 @@ class _Ways:
                 (place, names[name]): min(
                     much, self._form.max_units[place, name] if place >= 0 else pools[place].max_units[name]
                 )
-                for (place, name), much in left.items()
+                for (place, name), much in cells.items()
                 if name in names
             },
             met=self._met,
@@ -322,11 +322,11 @@ class _Ways:
         return tuple(sorted(taken.items()))
 
 
-def _apart(choices: Iterator[Choice], slots: Sequence[OpenSlot]) -> Iterator[Choice]:
+def _isolated(choices: Iterator[Choice], slots: Sequence[OpenSlot]) -> Iterator[Choice]:
     """Yield the choices in which slots that must not meet have different providers."""
-    counted = [(index, slot.apart) for index, slot in enumerate(slots) if slot.apart]
+    counted = [(index, slot.isolation) for index, slot in enumerate(slots) if slot.isolation]
     for choice in choices:
-        meeting = [(apart, choice[index]) for index, apart in counted]
+        meeting = [(isolation, choice[index]) for index, isolation in counted]
         if len({*meeting}) == len(meeting):
             yield choice
 
@@ -350,7 +350,7 @@ def in_all_trees(counted: Iterable[CountedTrees], among: Collection[int] | None 
         if of_form.is_shared:
             shared.append(of_form)
         else:
-            copies = Copies(copies.least + total(of_form.least), copies.most + total(of_form.most))
+            copies = Copies(copies.least + total(of_form.least), copies.most + total(of_form.max_copies))
     joined = _joined(shared) if shared else exactly(0)
     return Copies(copies.least + joined.least, copies.most + joined.most)
 
@@ -360,24 +360,25 @@ def _joined(shared: Sequence[CountedTrees]) -> Copies:
 
     Exact if pools serve a single slot and nothing else is shared. With several such slots, each gives an upper bound.
     """
-    asked = {tuple([pooled.amounts for pooled in counted.pooled]) for counted in shared}
-    slots = len(min(asked)) if len(asked) == 1 else 0
+    pooled_amounts = {tuple([pooled.amounts for pooled in counted.pooled]) for counted in shared}
+    slots = len(min(pooled_amounts)) if len(pooled_amounts) == 1 else 0
     flows = [_by_flow(shared, slot) for slot in range(slots)]
     # At least the best of them can have its copies.
     fitting = max([int(counted.least.max(initial=0)) for counted in shared])
     if slots == 1:
         return Copies(max(fitting, flows[0].least), flows[0].most)
-    return Copies(fitting, min([sum([total(counted.most) for counted in shared]), *[flow.most for flow in flows]]))
+    in_sum = sum([total(counted.max_copies) for counted in shared])
+    return Copies(fitting, min([in_sum, *[flow.most for flow in flows]]))
 
 
 def _by_flow(shared: Sequence[CountedTrees], slot: int) -> Copies:
     """Return how many copies fit if pools served only one slot: a maximum flow."""
-    own, wanted, room = 0, dict[frozenset[int], int](), dict[int, int]()
+    own, demand, room = 0, dict[frozenset[int], int](), dict[int, int]()
     for counted in shared:
         pooled = counted.pooled[slot]
         own += total(np.minimum(counted.without_pools, pooled.own))
         pools = frozenset(pooled.room)
-        wanted[pools] = wanted.get(pools, 0) + total(np.maximum(0, counted.without_pools - pooled.own))
+        demand[pools] = demand.get(pools, 0) + total(np.maximum(0, counted.without_pools - pooled.own))
         room |= pooled.room
-    least_drawn, most_drawn = drawn(wanted, room)
+    least_drawn, most_drawn = drawn(demand, room)
     return Copies(own + least_drawn, own + most_drawn)

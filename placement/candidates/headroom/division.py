@@ -28,14 +28,14 @@ FormulaPart = Callable[[FreeAmounts], Ints]
 class OpenSlot:
     """A slot, by its number in the plan, with the providers that may serve it in a form.
 
-    Slots with the same ``apart`` must not meet on a provider.
+    Slots with the same ``isolation`` must not meet on a provider.
     """
 
     number: int
     suffix: str
     amounts: ClassAmounts
     places: tuple[int, ...]
-    apart: str | None
+    isolation: str | None
 
     def asking_only(self, class_id: int) -> "OpenSlot":
         """Return the same slot, but asking for nothing else than it asks of one class."""
@@ -45,7 +45,7 @@ class OpenSlot:
         """Tell whether what one slot takes may leave too little for the other."""
         if set(self.places).isdisjoint(other.places):
             return False
-        is_apart = self.apart is not None and self.apart == other.apart
+        is_apart = self.isolation is not None and self.isolation == other.isolation
         return is_apart or bool(dict(self.amounts).keys() & dict(other.amounts).keys())
 
     def copies(self, free: FreeAmounts) -> Ints:
@@ -139,12 +139,12 @@ class _Making:
         tied = [members for members in of_subtrees if len(members) > 1]
         parts = [self._region_sums(members) for members in tied]
         in_any = [slot for members in tied for slot in members]
-        others = [slot for slot in self._slots if slot not in in_any]
-        pairs = [(slot, other) for members in tied for slot in members for other in self._slots if other not in members]
-        if len({slot.number for slot in in_any}) < len(in_any) or any([slot.competes(other) for slot, other in pairs]):
+        untied = [slot for slot in self._slots if slot not in in_any]
+        pairs = [(slot, rival) for members in tied for slot in members for rival in self._slots if rival not in members]
+        if len({slot.number for slot in in_any}) < len(in_any) or any([slot.competes(rival) for slot, rival in pairs]):
             self.is_exact = False
         pooled, mixed = [], []
-        for cluster in _clusters(others):
+        for cluster in _clusters(untied):
             if _is_mixed(cluster):
                 mixed.append(tuple([slot.number for slot in cluster]))
             if len(cluster) == 1 and min(cluster[0].places) < 0:
@@ -190,48 +190,50 @@ class _Making:
     def _alike(self, slots: Sequence[OpenSlot]) -> FormulaPart:
         places, amounts = sorted({place for slot in slots for place in slot.places}), slots[0].amounts
         # By place, how many slots of one copy it may take: together they are one allocation.
-        each = dict.fromkeys(places, len(self._slots))
-        if slots[0].apart is not None and len({slot.apart for slot in slots}) == 1:
-            each = dict.fromkeys(places, 1)
+        per_place = dict.fromkeys(places, len(self._slots))
+        if slots[0].isolation is not None and len({slot.isolation for slot in slots}) == 1:
+            per_place = dict.fromkeys(places, 1)
         elif amounts:
             units = self._form.max_units
             own = [place for place in places if place >= 0]
-            each |= {place: min([units[place, name] // amount for name, amount in amounts]) for place in own}
+            per_place |= {place: min([units[place, name] // amount for name, amount in amounts]) for place in own}
         rows = Counter([frozenset(slot.places) for slot in slots])
         self.is_exact = self.is_exact and len(rows) <= MAX_SETS
-        return _copies_of_alike(rows, each, amounts)
+        return _copies_of_alike(rows, per_place, amounts)
 
 
-def _copies_of_alike(rows: Mapping[frozenset[int], int], each: Mapping[int, int], amounts: ClassAmounts) -> FormulaPart:
+def _copies_of_alike(
+    rows: Mapping[frozenset[int], int], per_place: Mapping[int, int], amounts: ClassAmounts
+) -> FormulaPart:
     """Return how many copies can have all of their slots, if these compete and ask the same.
 
     ``n`` copies can be placed if and only if, for every set T of slots, the places that T may use have room:
-    ``|T| n <= sum of min(room, n each)`` over these places, where a place has ``room`` for so many slots in all. This
-    is Hall's condition for slots that are needed n times each; by Koenig's edge colouring theorem for bipartite graphs,
-    the result divides into n copies, none with more than ``each`` in one place. With more than ``MAX_SETS`` rows, not
-    all sets are looked at, and it is an upper bound.
+    ``|T| n <= sum of min(room, n per_place)`` over these places, where a place has ``room`` for so many slots in all.
+    This is Hall's condition for slots that are needed n times each; by Koenig's edge colouring of bipartite graphs,
+    the result divides into n copies, none with more than ``per_place`` in one place. With more than ``MAX_SETS`` rows,
+    not all sets are looked at, and it is an upper bound.
 
     Args:
         rows: the number of slots by the places that they may use.
-        each: by place how many slots of one copy it may take.
+        per_place: by place how many slots of one copy it may take.
         amounts: what each slot takes.
     """
     unions = {*rows, frozenset[int]().union(*rows)}
     for places in rows if len(rows) <= MAX_SETS else ():
-        unions |= {places | other for other in unions}
+        unions |= {places | covered for covered in unions}
     together = [(sum([slots for places, slots in rows.items() if places <= union]), sorted(union)) for union in unions]
 
     def copies_of(slots: int, places: Collection[int], room: Mapping[int, Ints]) -> Ints:
         fitting: Ints = np.minimum(np.add.reduce([room[place] for place in places]) // slots, ENDLESS)
         # The estimate only shrinks and never drops below the answer, so its first fixed point is the largest solution.
         while True:
-            usable = [np.minimum(room[place], fitting * min(slots, each[place])) for place in places]
+            usable = [np.minimum(room[place], fitting * min(slots, per_place[place])) for place in places]
             before, fitting = fitting, np.minimum(fitting, np.add.reduce(usable) // slots)
             if np.array_equal(before, fitting):
                 return fitting
 
     def copies(free: FreeAmounts) -> Ints:
-        room = {place: free.room(place, amounts) for place in each}
+        room = {place: free.room(place, amounts) for place in per_place}
         scarcest: Ints = np.minimum.reduce([copies_of(slots, places, room) for slots, places in together])
         return scarcest
 
@@ -240,7 +242,7 @@ def _copies_of_alike(rows: Mapping[frozenset[int], int], each: Mapping[int, int]
 
 def _is_mixed(cluster: Sequence[OpenSlot]) -> bool:
     """Tell whether competing slots differ."""
-    return len({(slot.amounts, slot.apart) for slot in cluster}) > 1
+    return len({(slot.amounts, slot.isolation) for slot in cluster}) > 1
 
 
 def _clusters(slots: Sequence[OpenSlot]) -> list[list[OpenSlot]]:
@@ -258,12 +260,12 @@ def _clusters(slots: Sequence[OpenSlot]) -> list[list[OpenSlot]]:
 
 def _sums(cluster: Sequence[OpenSlot]) -> list[FormulaPart]:
     """Return for each class the upper bound given by all that is free of it."""
-    asked = Counter[int]()
+    amounts = Counter[int]()
     for slot in cluster:
-        asked.update(dict(slot.amounts))
+        amounts.update(dict(slot.amounts))
 
     def bound(class_id: int, amount: int) -> FormulaPart:
         places = sorted({place for slot in cluster if class_id in dict(slot.amounts) for place in slot.places})
         return lambda free: _summed([free.cell((place, class_id)) for place in places], free) // amount
 
-    return [bound(class_id, amount) for class_id, amount in asked.items()]
+    return [bound(class_id, amount) for class_id, amount in amounts.items()]

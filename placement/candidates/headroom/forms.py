@@ -258,9 +258,9 @@ class CloudInForms:
         named_trees = providers.tree_indices(sorted({*self.ids.roots.values()})).tolist()
         columns += [providers.trees == index for index in named_trees]
         if self._pools_of_trees:
-            codes, known = np.zeros(len(providers.roots), dtype=np.int64), dict[tuple[PoolOfTree, ...], int]()
+            codes, code_of_pools = np.zeros(len(providers.roots), dtype=np.int64), dict[tuple[PoolOfTree, ...], int]()
             for tree, pools in self._pools_of_trees.items():
-                codes[tree] = known.setdefault(pools, len(known) + 1)
+                codes[tree] = code_of_pools.setdefault(pools, len(code_of_pools) + 1)
             columns.append(codes[providers.trees])
         return numbered(columns)
 

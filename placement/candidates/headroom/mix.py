@@ -56,17 +56,17 @@ def of_mix(
         return all([sum(map(mul, _parts(copies, parts), amounts)) <= usable for amounts, usable in limits])
 
     alone = [_most_in_all(headrooms[name].copies.most, share) for name, share in shares.items()]
-    most = most_that_fit(min([ENDLESS, *alone]), is_within_limits)
+    max_copies = most_that_fit(min([ENDLESS, *alone]), is_within_limits)
     trees = _equal_trees(mixed, cloud)
-    taken = _FilledTrees(cloud, Budget(ENDLESS)).taken(_parts(most, parts), trees)
+    taken = _FilledTrees(cloud, Budget(ENDLESS)).taken(_parts(max_copies, parts), trees)
     least = min([_most_in_all(copies, share) for copies, share in zip(taken, parts, strict=True)])
     budget = Budget(STEPS)
 
     def fits(more: int) -> bool:
-        wanted = _parts(least + more, parts)
-        return _FilledTrees(cloud, budget).taken(wanted, trees) == wanted
+        copies = _parts(least + more, parts)
+        return _FilledTrees(cloud, budget).taken(copies, trees) == copies
 
-    return Copies(least + most_that_fit(most - least, fits) if least < most else most, most)
+    return Copies(least + most_that_fit(max_copies - least, fits) if least < max_copies else max_copies, max_copies)
 
 
 class _Mixed(NamedTuple):
@@ -80,7 +80,8 @@ class _Mixed(NamedTuple):
         """Return how many copies fit into each tree of a form by themselves, at least or at most."""
         copies, counted = np.zeros(len(trees.trees), dtype=np.int64), self.counted.get(trees.number)
         if counted is not None:
-            copies[np.searchsorted(trees.trees, counted.trees.trees)] = counted.least if at_least else counted.most
+            column = counted.least if at_least else counted.max_copies
+            copies[np.searchsorted(trees.trees, counted.trees.trees)] = column
         return copies
 
     def ways(self, trees: TreesOfForm) -> WaysToTake | None:
@@ -158,9 +159,9 @@ class _FilledTrees:
         self._pools = {(number, class_id): free for number, pool in pools for class_id, free in pool.free.items()}
         self._budget = budget
 
-    def taken(self, wanted: CopyCounts, all_trees: Sequence[_EqualTrees]) -> CopyCounts:
+    def taken(self, requested: CopyCounts, all_trees: Sequence[_EqualTrees]) -> CopyCounts:
         """Return how many copies of each request find a place, of those wanted."""
-        lacking = wanted
+        lacking = requested
         for trees in all_trees:
             unfilled = trees.number
             while unfilled and any(lacking):
@@ -172,16 +173,16 @@ class _FilledTrees:
                 times = min(unfilled, again) if pools == self._pools else 1
                 lacking = tuple([much - times * took for much, took in zip(lacking, taken, strict=True)])
                 self._pools, unfilled = pools, unfilled - times
-        return tuple(map(sub, wanted, lacking))
+        return tuple(map(sub, requested, lacking))
 
-    def _in_tree(self, trees: _EqualTrees, wanted: CopyCounts) -> tuple[CopyCounts, dict[Cell, int]]:
+    def _in_tree(self, trees: _EqualTrees, requested: CopyCounts) -> tuple[CopyCounts, dict[Cell, int]]:
         """Return what a tree takes, with what is left in pools: as evenly as possible, then whatever still fits."""
-        enough = tuple(map(min, wanted, trees.alone))
+        enough = tuple(map(min, requested, trees.alone))
         for number, ways in enumerate(trees.ways):
             if ways is None and enough[number]:
                 return tuple([much * (index == number) for index, much in enumerate(enough)]), self._pools
-        shares = [Fraction(much * (most > 0), sum(wanted)) for much, most in zip(wanted, enough, strict=True)]
-        totals = [_most_in_all(most, share) for most, share in zip(enough, shares, strict=True) if share]
+        shares = [Fraction(much * (room > 0), sum(requested)) for much, room in zip(requested, enough, strict=True)]
+        totals = [_most_in_all(room, share) for room, share in zip(enough, shares, strict=True) if share]
 
         def fits(copies: int) -> bool:
             parts = _parts(copies, shares)
@@ -193,14 +194,14 @@ class _FilledTrees:
         more = self._take(free, trees, tuple(map(sub, enough, even)))
         return tuple(map(sum, zip(even, more, strict=True))), {cell: free[cell] for cell in self._pools}
 
-    def _take(self, free: dict[Cell, int], trees: _EqualTrees, wanted: CopyCounts) -> CopyCounts:
+    def _take(self, free: dict[Cell, int], trees: _EqualTrees, limits: CopyCounts) -> CopyCounts:
         """Take up to so many copies from what is free, of which fewest fit first, and return how many of each."""
-        taken = [0] * len(wanted)
-        for number in sorted(range(len(wanted)), key=trees.alone.__getitem__):
+        taken = [0] * len(limits)
+        for number in sorted(range(len(limits)), key=trees.alone.__getitem__):
             for way in trees.ways[number] or ():
-                if taken[number] == wanted[number] or not self._budget.take():
+                if taken[number] == limits[number] or not self._budget.take():
                     break
-                times = min([wanted[number] - taken[number], *[free[cell] // amount for cell, amount in way.items()]])
+                times = min([limits[number] - taken[number], *[free[cell] // amount for cell, amount in way.items()]])
                 taken[number] += times
                 for cell, amount in way.items():
                     free[cell] -= times * amount

@@ -49,18 +49,18 @@ READ_TOGETHER = 500
 def as_placed(counted: Sequence[CountedTrees], placed: "PlacedCopies") -> list[CountedTrees]:
     """Return how often trees can serve a request with rules about places; pools no longer bound it."""
     kept = [trees.chosen(~np.isin(trees.trees.roots, [*placed.avoided])) for trees in counted]
-    kept = [trees for trees in kept if len(trees.most)]
+    kept = [trees for trees in kept if len(trees.max_copies)]
     # Of those alike in their kind, and in their copies without rules, one is counted.
-    distinct = [distinct_rows([placed.kinds(trees.trees.trees), trees.most]) for trees in kept]
+    distinct = [distinct_rows([placed.kinds(trees.trees.trees), trees.max_copies]) for trees in kept]
     bounds: dict[int, int] = {}
     for trees, (_rows, _numbers, first) in zip(kept, distinct, strict=True):
-        bounds.update(zip(trees.trees.roots[first].tolist(), trees.most[first].tolist(), strict=True))
-    copies_of = placed.in_trees({root: most for root, most in bounds.items() if most})
+        bounds.update(zip(trees.trees.roots[first].tolist(), trees.max_copies[first].tolist(), strict=True))
+    copies_of = placed.in_trees({root: bound for root, bound in bounds.items() if bound})
     placed_trees = []
     for trees, (_rows, numbers, first) in zip(kept, distinct, strict=True):
         roots = trees.trees.roots[first].tolist()
         copies = np.array([copies_of.get(root, exactly(0)) for root in roots], dtype=np.int64)[numbers]
-        placed_trees.append(replace(trees, least=copies[:, 0], most=copies[:, 1], pooled=()))
+        placed_trees.append(replace(trees, least=copies[:, 0], max_copies=copies[:, 1], pooled=()))
     return placed_trees
 
 
@@ -105,27 +105,27 @@ class PlacedCopies:
         # An exclusive request depends on whether anything is in use.
         if request.exclusive or request.paths or any(open_ended):
             return {}
-        each: Counter[str] = Counter()
+        amounts: Counter[str] = Counter()
         for group in request.groups:
-            each.update({name: group.count * amount for name, amount in group.group.resources.items()})
-        return each
+            amounts.update({name: group.count * amount for name, amount in group.group.resources.items()})
+        return amounts
 
     @property
     def avoided(self) -> Collection[int]:
         """The roots of trees that the request leaves out."""
         return self.question.avoided
 
-    def together(self, most: int) -> int:
+    def together(self, limit: int) -> int:
         """Return a lower bound for all trees together if there are sharing providers: plan copies until none fits."""
         if not self.question.has_sharing:
             return 0
         overlay = self.overlay
-        for copies in range(min(most, MAX_PLANNED)):
+        for copies in range(min(limit, MAX_PLANNED)):
             proposal = next(PlannerSearch(self.question, overlay).proposals(), None)
             if proposal is None:
                 return copies
             overlay = overlay.taking(proposal.amounts, held=[lock.provider for lock in proposal.locks])
-        return min(most, MAX_PLANNED)
+        return min(limit, MAX_PLANNED)
 
     def kinds(self, trees: Ints) -> Ints:
         """Return the kind of each tree; if there are sharing providers, each tree is a kind of its own."""
@@ -136,17 +136,17 @@ class PlacedCopies:
 
         ``bounds`` has for each root how many copies its sums allow at most.
         """
-        here = {root: most for root, most in bounds.items() if root not in self.like}
-        copies = self._counted(self.overlay, here)
-        further = {self.like[root]: most for root, most in bounds.items() if root in self.like}
-        empty = self.in_empty(further) if further else {}
+        own_bounds = {root: bound for root, bound in bounds.items() if root not in self.like}
+        copies = self._counted(self.overlay, own_bounds)
+        bounds_like = {self.like[root]: bound for root, bound in bounds.items() if root in self.like}
+        empty = self.in_empty(bounds_like) if bounds_like else {}
         return copies | {root: empty[self.like[root]] for root in bounds if root in self.like}
 
     def in_empty(self, bounds: Mapping[int, int]) -> dict[int, Copies]:
         """Return how many copies would fit into trees like these if they were empty, by root."""
         roots = {root: self.like.get(root, root) for root in bounds}
         overlay = self.emptied(sorted({*roots.values()}))
-        copies = self._counted(overlay, {roots[root]: most for root, most in bounds.items()})
+        copies = self._counted(overlay, {roots[root]: bound for root, bound in bounds.items()})
         return {root: copies[model] for root, model in roots.items()}
 
     def _counted(self, overlay: Overlay, bounds: Mapping[int, int]) -> dict[int, Copies]:
@@ -155,53 +155,53 @@ class PlacedCopies:
         roots = sorted(bounds)
         for first in range(0, len(roots), READ_TOGETHER):
             trees = reader.trees_of(roots[first : first + READ_TOGETHER])
-            for tree, details in zip(trees, question.details.of(trees), strict=True):
+            for tree, details in zip(trees, question.details.built(trees), strict=True):
                 copies[tree.root] = self._in_tree(tree, details.under(overlay), bounds[tree.root])
         return copies
 
-    def _in_tree(self, tree: Tree, details: PlannerTree, most: int) -> Copies:
+    def _in_tree(self, tree: Tree, details: PlannerTree, bound: int) -> Copies:
         """Return how many copies fit into one tree; trees of the same canonical form have the same number."""
         if details.foreign_providers:
-            return self._copies(tree, details, most)
+            return self._copies(tree, details, bound)
         if self._from_each:
             plan = self._plan
-            tree, details = under(beyond_reach(self._from_each, details, most), plan, tree, details)
-        form = (host_sketch([self._plan], [tree], details).form, most)
+            tree, details = under(beyond_reach(self._from_each, details, bound), plan, tree, details)
+        form = (host_sketch([self._plan], [tree], details).form, bound)
         if form not in self._copies_by_form:
-            self._copies_by_form[form] = self._copies(tree, details, most)
+            self._copies_by_form[form] = self._copies(tree, details, bound)
         return self._copies_by_form[form]
 
-    def _copies(self, tree: Tree, details: PlannerTree, most: int) -> Copies:
+    def _copies(self, tree: Tree, details: PlannerTree, bound: int) -> Copies:
         """Return how many copies fit into a tree as it is, given an upper bound.
 
         What is a proposal now remains one while there is room, so copies fit in any order if their sums do.
         """
-        least, is_all = self._filled(tree, details, most)
-        if least == most or (not least and is_all):
+        least, is_all = self._filled(tree, details, bound)
+        if least == bound or (not least and is_all):
             return exactly(least)
         is_tried = self.every is not None and self._tries.take(COMPOSING_EVERY)
         every = self.every.proposals(tree, details, self.steps) if self.every and is_tried else None
         if every is None or not every.complete or len(every.proposals) >= MAX_WAYS:
-            return Copies(least, most)
-        packed = self._packed(every.proposals, details, most)
-        return Copies(max(least, packed.least), max(least, min(most, packed.most)))
+            return Copies(least, bound)
+        packed = self._packed(every.proposals, details, bound)
+        return Copies(max(least, packed.least), max(least, min(bound, packed.most)))
 
-    def _filled(self, tree: Tree, details: PlannerTree, most: int) -> tuple[int, bool]:
+    def _filled(self, tree: Tree, details: PlannerTree, bound: int) -> tuple[int, bool]:
         """Return how many copies fit if each takes the best proposal, and whether no proposal is left then."""
         copies, overlay = 0, AS_IT_IS
         for _time in range(MAX_PLANNED):
-            if copies == most or not self._tries.take():
+            if copies == bound or not self._tries.take():
                 break
-            there, inside = under(overlay, self._plan, tree, details)
-            if not all(there.options) or self._best.is_hopeless(there):
+            changed, inside = under(overlay, self._plan, tree, details)
+            if not all(changed.options) or self._best.is_hopeless(changed):
                 return copies, True
-            proposals = self._best.proposals(there, inside, self.steps)
+            proposals = self._best.proposals(changed, inside, self.steps)
             if not proposals.proposals:
                 return copies, proposals.complete
             proposal = proposals.proposals[0]
             # Only one copy takes the same again if it holds a place.
             room = [inside.stocks[provider][name].left // much for (provider, name), much in _taken(proposal).items()]
-            times = 1 if proposal.locks else max(1, min([most - copies, *room]))
+            times = 1 if proposal.locks else max(1, min([bound - copies, *room]))
             taken = {
                 provider: {name: times * much for name, much in of_class.items()}
                 for provider, of_class in proposal.amounts.items()
@@ -210,13 +210,13 @@ class PlacedCopies:
             copies += times
         return copies, False
 
-    def _packed(self, proposals: Sequence[Proposal], details: PlannerTree, most: int) -> Copies:
-        """Pack what proposals take. A place has room for ``most`` copies, or for a single one that holds it."""
+    def _packed(self, proposals: Sequence[Proposal], details: PlannerTree, bound: int) -> Copies:
+        """Pack what proposals take. A place has room for ``bound`` copies, or for a single one that holds it."""
         held, bundles = {lock.provider for proposal in proposals for lock in proposal.locks}, []
         for proposal in proposals:
             inside = {place for provider in proposal.amounts for place in upwards(provider, details.parents)}
             in_places = {(place, _IN_IT): 1 for place in inside & held}
-            bundles.append(_taken(proposal) | in_places | {(lock.provider, _IN_IT): most for lock in proposal.locks})
+            bundles.append(_taken(proposal) | in_places | {(lock.provider, _IN_IT): bound for lock in proposal.locks})
         number = {cell: index for index, cell in enumerate(sorted({cell for bundle in bundles for cell in bundle}))}
         kinds: dict[str, list[int]] = defaultdict(list)
         for (_provider, name), index in number.items():
@@ -224,8 +224,8 @@ class PlacedCopies:
                 kinds[name].append(index)
         numbered = undominated([{number[cell]: much for cell, much in bundle.items()} for bundle in bundles])
         if not all(numbered):
-            return exactly(most)
-        free = [most if name == _IN_IT else max(0, details.stocks[provider][name].left) for provider, name in number]
+            return exactly(bound)
+        free = [bound if name == _IN_IT else max(0, details.stocks[provider][name].left) for provider, name in number]
         return BundlePacking(numbered, [*kinds.values()]).copies(free, budget=self._packing.child(STEPS_OF_A_TREE))
 
 
@@ -243,17 +243,17 @@ def under(overlay: Overlay, plan: Plan, tree: Tree, details: PlannerTree) -> tup
     return with_stocks(tree, plan, changed), inside
 
 
-def beyond_reach(each: Mapping[str, int], details: PlannerTree, most: int) -> Overlay:
+def beyond_reach(per_copy: Mapping[str, int], details: PlannerTree, copies: int) -> Overlay:
     """Return an overlay that takes whatever is free beyond what so many copies, at most, can take from each provider.
 
-    It does not change how many copies fit, but trees that differ in nothing else become alike. ``each`` is the most of
-    each class that one copy takes.
+    It does not change how many copies fit, but trees that differ in nothing else become alike. ``per_copy`` is the
+    most of each class that one copy takes.
     """
     beyond = {
         provider: {
-            name: free - most * each[name]
+            name: free - copies * per_copy[name]
             for name, stock in stocks.items()
-            if name in each and (free := stock.left) > most * each[name]
+            if name in per_copy and (free := stock.left) > copies * per_copy[name]
         }
         for provider, stocks in details.stocks.items()
     }

@@ -34,12 +34,12 @@ class HostModel:
     Args:
         like: the root of one of them.
         trees: how many there are.
-        each: how many copies fit into an empty one.
+        per_tree: how many copies fit into an empty one.
     """
 
     like: int
     trees: int
-    each: Copies
+    per_tree: Copies
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ class Headroom:
     def trees(self) -> dict[int, Copies]:
         """Return for each tree with room, by root, how many fit there if it had all that is shared to itself."""
         trees = dict[int, Copies]()
-        for of_form in [of_form.chosen(of_form.most > 0) for of_form in self.counted]:
-            columns = of_form.trees.roots.tolist(), of_form.least.tolist(), of_form.most.tolist()
+        for of_form in [of_form.chosen(of_form.max_copies > 0) for of_form in self.counted]:
+            columns = of_form.trees.roots.tolist(), of_form.least.tolist(), of_form.max_copies.tolist()
             trees |= {root: Copies(*bounds) for root, *bounds in zip(*columns, strict=True)}
         return trees
 
@@ -94,8 +94,8 @@ def headroom(counter: CopyCounter, placed: PlacedCopies | None = None) -> Headro
     copies = in_all_trees(counted)
     if placed is not None:
         counted = as_placed(counted, placed)
-        with_rules, most = in_all_trees(counted), copies.most
-        copies = Copies(min(most, with_rules.least), min(most, with_rules.most))
+        with_rules, limit = in_all_trees(counted), copies.most
+        copies = Copies(min(limit, with_rules.least), min(limit, with_rules.most))
     return _summed_up(plan, cloud, counted, copies)
 
 
@@ -103,8 +103,8 @@ def _summed_up(plan: Plan, cloud: CloudInForms, counted: Sequence[CountedTrees],
     lacking: Counter[tuple[str, ...]] = Counter()
     stranded: Counter[str] = Counter()
     for of_form in counted:
-        if not of_form.most.all():
-            is_full = of_form.most == 0
+        if not of_form.max_copies.all():
+            is_full = of_form.max_copies == 0
             lacking.update(_lacking(plan, cloud, of_form, is_full))
             for name in _classes(plan):
                 if of_form.trees.has(class_id := cloud.ids.classes[name]):
@@ -112,7 +112,7 @@ def _summed_up(plan: Plan, cloud: CloudInForms, counted: Sequence[CountedTrees],
     sharing = np.array([pool.position for pool in cloud.pools.values()], dtype=np.int64)
     return Headroom(
         copies=copies,
-        with_room=sum([int(np.count_nonzero(of_form.most)) for of_form in counted]),
+        with_room=sum([int(np.count_nonzero(of_form.max_copies)) for of_form in counted]),
         # No class named comes last among those that as many trees lack.
         lacking=dict(sorted(lacking.items(), key=lambda lack: (-lack[1], not lack[0], lack[0]))),
         stranded=dict(sorted(stranded.items())),
@@ -151,12 +151,12 @@ def models(
         numbers, firsts = of_form.trees.models
         empty = counter.counted(firsts, firsts.empty, budget)
         if empty is not None:
-            columns = firsts.roots.tolist(), numbers, empty.least.tolist(), empty.most.tolist()
+            columns = firsts.roots.tolist(), numbers, empty.least.tolist(), empty.max_copies.tolist()
             models += [HostModel(like, number, Copies(*bounds)) for like, number, *bounds in zip(*columns, strict=True)]
     if placed is not None:
-        copies = placed.in_empty({model.like: model.each.most for model in models})
-        models = [replace(model, each=copies[model.like]) for model in models]
-    return sorted(models, key=lambda model: (-model.each.least, model.like))
+        copies = placed.in_empty({model.like: model.per_tree.most for model in models})
+        models = [replace(model, per_tree=copies[model.like]) for model in models]
+    return sorted(models, key=lambda model: (-model.per_tree.least, model.like))
 
 
 def counted_plan(request: CountedRequest) -> Plan:

@@ -19,7 +19,7 @@ FIRST_TREES = 8
 
 
 class MemberPlaces:
-    """Goes down the line of all trees once. Trees that were taken from stand beside it, ranked by what they are now.
+    """Goes down the line of all trees once. Trees that were taken from are ranked again, by what they are now.
 
     For a single member, and where taking from one tree matters to others, each member has a line of its own, without
     trees where an earlier one found nothing: members only take, so nothing will be found there later either.
@@ -28,12 +28,12 @@ class MemberPlaces:
         question: what they want; one candidate of each tree.
         overlay: the assumed changes before any of them is placed.
         members: roughly how many there are.
-        apart: whether each of them needs a tree of its own.
+        isolate: whether each of them needs a tree of its own.
         checks_units: whether to drop places whose inventories disallow the sum of what is taken.
     """
 
     def __init__(
-        self, question: PlannerQuestion, overlay: Overlay, *, members: int, checks_units: bool, apart: bool = False
+        self, question: PlannerQuestion, overlay: Overlay, *, members: int, checks_units: bool, isolate: bool = False
     ) -> None:
         self._question = question
         self._checks_units = checks_units
@@ -47,21 +47,21 @@ class MemberPlaces:
         self._is_used = False
         self.has_one_line = members > 1 and question.is_tree_by_tree
         # If each member closes trees to others, more trees than members are visited: read them in one portion.
-        wanted, first = (2 * members, members) if apart else (members, FIRST_TREES)
-        self._begin(overlay, wanted=wanted, first_trees=first)
+        limit, first = (2 * members, members) if isolate else (members, FIRST_TREES)
+        self._begin(overlay, limit=limit, first_trees=first)
 
-    def _begin(self, overlay: Overlay, *, wanted: int = 1, first_trees: int = FIRST_TREES) -> None:
+    def _begin(self, overlay: Overlay, *, limit: int = 1, first_trees: int = FIRST_TREES) -> None:
         if passed_over := self._exhausted.keys() | self._left_out:
             overlay = overlay.avoiding(passed_over)
-        self.search = PlannerSearch(self._question, overlay, wanted=wanted, first_trees=first_trees)
+        self.search = PlannerSearch(self._question, overlay, limit=limit, first_trees=first_trees)
         """The search behind the latest proposals."""
         self._line: Iterator[RankedProposal] = self.search.ranked()
         self._first_in_line: RankedProposal | None = None
-        self._beside: dict[int, tuple[RankedKey, Proposal | None]] = {}
-        """By root, the trees beside the line: taken from, or only looked at. Without a proposal, a tree has yet to be
+        self._reranked: dict[int, tuple[RankedKey, Proposal | None]] = {}
+        """By root, the trees ranked again: taken from, or only looked at. Without a proposal, a tree has yet to be
         composed in again, and its key is a bound.
         """
-        self._keys_beside: list[RankedKey] = []
+        self._reranked_keys: list[RankedKey] = []
         """A heap that also contains stale keys, which are skipped."""
         self._taken_from: set[int] = set()
 
@@ -70,7 +70,7 @@ class MemberPlaces:
         """Whether there is definitely no more than was found."""
         return self.search.complete and all(self._exhausted.values())
 
-    def most(self, members: int) -> int:
+    def max_members(self, members: int) -> int:
         """Return how many members may have places at most, the latest one having found none.
 
         A few sums tell of each tree how many fit there. Counts no further than to ``members``, all of them, which is
@@ -101,7 +101,7 @@ class MemberPlaces:
         while len(proposals) < number and (ranked := self._next()):
             proposals.append(ranked)
         for key, proposal in proposals:
-            self._put_beside(proposal.root, key, proposal)
+            self._put_reranked(proposal.root, key, proposal)
         if not self.has_one_line:
             self._exhausted.update(self.search.exhausted)
         return [proposal for _key, proposal in proposals]
@@ -109,28 +109,28 @@ class MemberPlaces:
     def _rank_again(self, overlay: Overlay) -> None:
         """Rank the trees that were taken from, as far as possible without composing in them."""
         for root in sorted(self._changed):
-            self._beside.pop(root, None)
+            self._reranked.pop(root, None)
             if root not in self._left_out and (key := self.search.expected(root, overlay)):
-                self._put_beside(root, key, None)
+                self._put_reranked(root, key, None)
         self._taken_from |= self._changed
         self._changed.clear()
 
-    def _put_beside(self, root: int, key: RankedKey, proposal: Proposal | None) -> None:
-        self._beside[root] = key, proposal
-        heappush(self._keys_beside, key)
+    def _put_reranked(self, root: int, key: RankedKey, proposal: Proposal | None) -> None:
+        self._reranked[root] = key, proposal
+        heappush(self._reranked_keys, key)
 
     def _next(self) -> RankedProposal | None:
         """Remove and return the best proposal now."""
-        while key := self._first_beside():
+        while key := self._first_reranked():
             first = self._first()
             if first and first[0] < key:
                 break
-            _key, proposal = self._beside.pop(key[ROOT])
+            _key, proposal = self._reranked.pop(key[ROOT])
             if proposal:
                 return key, proposal
             ranked = self._allowed(self.search.again(key[ROOT]))
             if ranked:
-                self._put_beside(key[ROOT], *ranked)
+                self._put_reranked(key[ROOT], *ranked)
         first, self._first_in_line = self._first(), None
         return first
 
@@ -148,10 +148,10 @@ class MemberPlaces:
             self._first_in_line = self._allowed(self._first_in_line)
         return self._first_in_line
 
-    def _first_beside(self) -> RankedKey | None:
-        while self._keys_beside:
-            key = self._keys_beside[0]
-            if key[ROOT] in self._beside and self._beside[key[ROOT]][0] == key:
+    def _first_reranked(self) -> RankedKey | None:
+        while self._reranked_keys:
+            key = self._reranked_keys[0]
+            if key[ROOT] in self._reranked and self._reranked[key[ROOT]][0] == key:
                 return key
-            heappop(self._keys_beside)
+            heappop(self._reranked_keys)
         return None

@@ -35,18 +35,18 @@ RankedProposal = tuple[RankedKey, Proposal]
 class ProposalKeys:
     """The keys of proposals, and the order of the trees that they are in."""
 
-    def __init__(self, question: PlannerQuestion, overlay: Overlay, *, wanted: int) -> None:
+    def __init__(self, question: PlannerQuestion, overlay: Overlay, *, limit: int) -> None:
         reader = question.reader(overlay)
         shared = shared_by(reader, is_simple=question.is_simple and not overlay.avoided)
         scores = ScoresByCount if question.counts_decide else TreeScores
-        self._scores = scores(*question.asked, question.tree_fragmentation(overlay), shared=shared)
+        self._scores = scores(*question.scored_by, question.tree_fragmentation(overlay), shared=shared)
         self._has_keys = not (shared or question.counts_decide)
         """Whether a tree's key is exact except for places; if not, it only bounds its proposals' keys."""
         self._sums_as_read = SumsAsRead(reader, self._scores.classes)
         self._question = question
         counted = question.prepared.composer.counted and question.profile.compactness and not question.counts_decide
         least = partial(question.least_places, overlay) if counted else None
-        self.order = TreeOrder(reader, self._scores, wanted=wanted, kept=question.cloud.kept, least=least)
+        self.order = TreeOrder(reader, self._scores, limit=limit, kept=question.cloud.kept, least=least)
 
     def key_of(self, expected: Key, proposal: Proposal, changed: PlannerTree | None = None) -> Key | None:
         """Return a proposal's key; None if the profile filters it out."""
@@ -64,7 +64,7 @@ class ProposalKeys:
         else:
             foreign = summed([amounts for provider, amounts in proposal.amounts.items() if provider not in own])
             own_amounts = tuple([requested[name] - foreign.get(name, 0) for name in scores.weighed])
-            row = self._row_of(changed) if changed else self._sums_as_read.of(root)
+            row = self._row_of(changed) if changed else self._sums_as_read.row_of(root)
             self.order.note(proposal.counts)
             key = scores.key_of(row, own_amounts, proposal.counts)
         return None if key[FAILS] and scores.filters else key
@@ -84,7 +84,7 @@ class ProposalKeys:
 
     def _row_of(self, tree: PlannerTree) -> Sequence[int]:
         """Return the input of scores for a tree: its root, then its capacity, then its usage of each class."""
-        return tree.root, *[of.get(name, 0) for of in tree.totals() for name in self._scores.classes]
+        return tree.root, *[amounts.get(name, 0) for amounts in tree.totals() for name in self._scores.classes]
 
     def portions(self, only: int | None = None) -> Iterator[Portion]:
         """Yield the trees in portions, or only one tree, reading what proposals' keys depend on."""
@@ -105,7 +105,7 @@ class PlannerSearch:
     """The search of one question, in the cloud as it is or under an overlay.
 
     Args:
-        wanted: roughly how many proposals will be pulled; by default the limit of the request.
+        limit: roughly how many proposals will be pulled; by default the limit of the request.
         first_trees: the most trees to build in detail ahead at first. Then twice as many each time, but no more than
             are still wanted; and once all of these are built, no more than ``MAX_BATCH``.
     """
@@ -115,11 +115,11 @@ class PlannerSearch:
         question: PlannerQuestion,
         overlay: Overlay = AS_IT_IS,
         *,
-        wanted: int | None = None,
+        limit: int | None = None,
         first_trees: int = MAX_BATCH,
     ) -> None:
         overlay = overlay.without(question.avoided) if question.avoided else overlay
-        wanted = wanted or question.request.limit
+        limit = limit or question.request.limit
         self.prepared = question.prepared
         self.searched = 0
         self._question = question
@@ -127,12 +127,12 @@ class PlannerSearch:
         # Conditions and room narrow the trees to those that the reader reads, little of each.
         self._reader = question.reader(overlay)
         # Rank: the most promising come first; places are counted only if scores fall short.
-        self._keys = ProposalKeys(question, overlay, wanted=wanted)
+        self._keys = ProposalKeys(question, overlay, limit=limit)
         # Compose: only in these trees, which are built in detail with those likely to come next.
         self._composer = FormComposer(question, overlay)
         self._upcoming: list[Keyed] = []
         """Trees that may be wanted, the most promising last."""
-        self._left_to_build, self._ahead = wanted, min(wanted, first_trees)
+        self._left_to_build, self._ahead = limit, min(limit, first_trees)
         # Limit: ``ranked`` is lazy, so that ten proposals cost no more trees than ten need.
         self._trees: dict[int, Tree | None] = {}
         """The trees read so far, by root; None for those in which a demand has no option."""
@@ -195,7 +195,7 @@ class PlannerSearch:
         if not all(changed.options) or composer.is_hopeless(changed) or composer.lacks_room(changed):
             self._composer.rule_out(root)
             return None
-        for proposal in self._composer.found(changed, details):
+        for proposal in self._composer.proposals_in(changed, details):
             own = self._keys.key_of(key, proposal, details)
             return own and ((*own, FIRST), proposal)
         return None
@@ -227,7 +227,7 @@ class PlannerSearch:
     def _in_detail(self, roots: Collection[int]) -> Iterator[tuple[Tree, PlannerTree]]:
         """Yield unchanged trees with their details, if each demand has an option in it."""
         trees = self._read(roots)
-        return zip(trees, self._question.details.of(trees), strict=True)
+        return zip(trees, self._question.details.built(trees), strict=True)
 
     def _read(self, roots: Collection[int]) -> list[Tree]:
         """Return those of some trees in which each demand has an option, reading each of them once."""
@@ -252,7 +252,7 @@ class PlannerSearch:
             _key, tree = self._upcoming.pop()
             if not details.has(tree):
                 ahead.append(tree)
-        details.of([*trees, *ahead])
+        details.built([*trees, *ahead])
         self._left_to_build -= len(ahead)
         limit = self._left_to_build if self._left_to_build > 0 else MAX_BATCH
         self._ahead = min(2 * self._ahead, limit, MAX_BATCH)
@@ -267,7 +267,7 @@ class PlannerSearch:
 
     def read(self, roots: Collection[int]) -> None:
         """Read trees in detail in one batch."""
-        self._question.details.of(self._read(roots))
+        self._question.details.built(self._read(roots))
 
     def roots(self) -> Iterator[int]:
         """Yield the roots of trees where the request may fit, most promising first, without composing."""
@@ -305,7 +305,7 @@ class PlannerSearch:
 
     def allows(self, proposal: Proposal) -> bool:
         """Tell whether inventories, read already, allow what a proposal takes, unit rules included."""
-        stocks = self._composer.known[proposal.root].stocks
+        stocks = self._composer.details_by_root[proposal.root].stocks
         taken = [
             (stocks[provider].get(name), amount)
             for provider, amounts in proposal.amounts.items()
@@ -332,7 +332,7 @@ class PlannerSearch:
             return score_of_pools(
                 self._question.profile, requested, [self._keys.pools(proposal)], levels=len(proposal.touched)
             )
-        tree = self._composer.known[proposal.root]
+        tree = self._composer.details_by_root[proposal.root]
         node, fragmentation = ScoredNode(*tree.totals()), self._question.fragmentation(tree, proposal)
         own_amounts, touched = summed(own.values()), proposal.touched
         return score(

@@ -103,7 +103,7 @@ class TreesInDetail:
         self.members: dict[int, NamedMember] = {}
         """All providers of the trees built so far."""
 
-    def of(self, trees: Collection[Tree]) -> list[PlannerTree]:
+    def built(self, trees: Collection[Tree]) -> list[PlannerTree]:
         """Return trees, each with those that share with it."""
         keys = [(tree.root, _roots(tree)) for tree in trees]
         if unbuilt := {key for key in keys if key not in self._built}:
@@ -206,7 +206,7 @@ def host_sketch(plans: Sequence[Plan], trees: Sequence[Tree], details: PlannerTr
     """
     providers = sorted(details.parents)
     numbers: dict[int | None, int] = {provider: number for number, provider in enumerate(providers)}
-    asked = [_asked(plan, tree, providers, numbers) for plan, tree in zip(plans, trees, strict=True)]
+    options = [_options_form(plan, tree, providers, numbers) for plan, tree in zip(plans, trees, strict=True)]
     foreign, held = details.foreign_providers, details.held
     form = (
         natural_order([details.names[provider] for provider in providers]),
@@ -215,12 +215,12 @@ def host_sketch(plans: Sequence[Plan], trees: Sequence[Tree], details: PlannerTr
         tuple(map(details.stocks.get, providers)),
         (numbers[details.root], tuple([provider in foreign for provider in providers])) if foreign else None,
         tuple([provider in held for provider in providers]) if held else None,
-        *asked,
+        *options,
     )
     return HostSketch(form, providers)
 
 
-def _asked(plan: Plan, tree: Tree, providers: Sequence[int], numbers: Mapping[int | None, int]) -> CanonicalForm:
+def _options_form(plan: Plan, tree: Tree, providers: Sequence[int], numbers: Mapping[int | None, int]) -> CanonicalForm:
     return (
         tuple([tuple([numbers[provider] for provider in row]) for row in tree.options]),
         tuple([tree.met.get(provider, 0) for provider in providers]) if plan.trait_sets else (),
@@ -265,7 +265,7 @@ class FormComposer:
         self._kept = None if question.cloud.judge else question.cloud.kept.derived
         self._overlay = overlay
         self._models: Memo[FoundInHost] = Memo()
-        self.known: dict[int, PlannerTree] = {}
+        self.details_by_root: dict[int, PlannerTree] = {}
         """The trees composed in, by root id."""
         self.exhausted: dict[int, bool] = {}
         """By root, the trees where nothing was found, and whether that is proved."""
@@ -278,16 +278,16 @@ class FormComposer:
 
     def composed(self, trees: Sequence[Tree]) -> Iterator[Sequence[Proposal]]:
         """Yield the proposals of each tree."""
-        for tree, as_it_is in zip(trees, self._details.of(trees), strict=True):
+        for tree, as_it_is in zip(trees, self._details.built(trees), strict=True):
             details = as_it_is.under(self._overlay)
-            yield self.found(tree, details, is_as_it_is=details is as_it_is)
+            yield self.proposals_in(tree, details, is_as_it_is=details is as_it_is)
 
     def rule_out(self, root: int) -> None:
         """Record that a tree is exhausted."""
         self.exhausted[root] = True
         self._cut_off.discard(root)
 
-    def found(self, tree: Tree, details: PlannerTree, *, is_as_it_is: bool = False) -> Sequence[Proposal]:
+    def proposals_in(self, tree: Tree, details: PlannerTree, *, is_as_it_is: bool = False) -> Sequence[Proposal]:
         """Return the proposals in one tree with these details, or those that were found in one of the same form."""
         kept = self._kept
         if kept is None and not is_as_it_is:
@@ -306,12 +306,12 @@ class FormComposer:
                 # Even if it was cut off: to search each tree of this form would use up as many steps again.
                 self._models.remember(host.form, model)
         proposals = self._noted(details, model.proposals)
-        return proposals if model.host is host else [read_off(each, model.host, host) for each in proposals]
+        return proposals if model.host is host else [read_off(proposal, model.host, host) for proposal in proposals]
 
     def _noted(self, details: PlannerTree, result: Proposals) -> Sequence[Proposal]:
         """Record what was found in a tree, and return it."""
         root = details.root
-        self.known[root] = details
+        self.details_by_root[root] = details
         (self._cut_off.discard if result.complete else self._cut_off.add)(root)
         if not result.proposals:
             self.exhausted[root] = result.complete

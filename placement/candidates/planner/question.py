@@ -11,7 +11,7 @@ from placement.allocators.budget import Budget
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.compose.proposals import Proposal, ProposalComposer
 from placement.candidates.compose.ruled_out import AnyChoice, PlacesInUse
-from placement.candidates.fragmentation import DeviceJudge, TreeFragmentation, WantedOfHost, wanted_by
+from placement.candidates.fragmentation import DeviceJudge, HostDemand, TreeFragmentation, host_demands
 from placement.candidates.planner.planner_trees import (
     Deciding,
     NamesIn,
@@ -149,10 +149,10 @@ class PlannerQuestion:
     def _scored(self) -> Collection[str]:
         """The classes that decide a tree's score."""
         shared = shared_by(self.cloud.reader)
-        return TreeScores(*self.asked, shared=shared, varies=bool(self._open_ended)).classes
+        return TreeScores(*self.scored_by, shared=shared, varies=bool(self._open_ended)).classes
 
     @property
-    def asked(self) -> tuple[Mapping[str, int], Ranking, Sequence[str]]:
+    def scored_by(self) -> tuple[Mapping[str, int], Ranking, Sequence[str]]:
         """What scores depend on: the amounts, the profile, and the classes of families that it names."""
         return self.prepared.composer.requested, Ranking(self.profile), self.cloud.families
 
@@ -220,7 +220,7 @@ class PlannerQuestion:
             return None
         devices = wanted_of(self.request, self.prepared.plan)
         if self.request.paths:
-            devices = [WantedOfHost(self.prepared.composer.requested, 1, ())]
+            devices = [HostDemand(self.prepared.composer.requested, 1, ())]
         return self.cloud.judge.fragmentation(self.reader(overlay), devices, self.cloud.kept)
 
     def fragmentation(self, tree: PlannerTree, proposal: Proposal) -> float | None:
@@ -235,6 +235,6 @@ class PlannerQuestion:
         return least_places(serving, self.prepared.composer.counted, levels=self.cloud.levels)
 
 
-def wanted_of(request: PlannerRequest, plan: Plan) -> list[WantedOfHost]:
+def wanted_of(request: PlannerRequest, plan: Plan) -> list[HostDemand]:
     """Return what a request of groups wants of one host, given its plan."""
-    return [*wanted_by(plan, {group.suffix: group.count for group in request.groups})]
+    return [*host_demands(plan, {group.suffix: group.count for group in request.groups})]

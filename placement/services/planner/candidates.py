@@ -214,4 +214,4 @@ def _searches(question: PlannerQuestion, masks: ConditionMasks, locks: Mapping[s
     # All stocks matter to nested parts, and what is in use to groups that want a place to themselves.
     deciding = question.cloud.deciding(None if request.paths else {*locks.values()})
     columns = columns_seen(serving, deciding, in_use=question.use.is_in_use if request.exclusive else None)
-    return RuleSearches(composer_for, plan_of_paths, question.details.of, columns, Budget(STEPS_PER_REQUEST))
+    return RuleSearches(composer_for, plan_of_paths, question.details.built, columns, Budget(STEPS_PER_REQUEST))

@@ -127,7 +127,7 @@ class Drafting:
     def places_of(self, member: ClaimMember, overlay: Overlay, *, members: int, apart: bool = False) -> MemberPlaces:
         """Return the places for a number of members that want the same; with ``apart`` each takes another tree."""
         question = self.question(member)
-        return MemberPlaces(question, overlay, members=members, apart=apart, checks_units=self._checks_units)
+        return MemberPlaces(question, overlay, members=members, isolate=apart, checks_units=self._checks_units)
 
     def best(self, member: ClaimMember, places: MemberPlaces, overlay: Overlay) -> Draft | None:
         """Return the best place for a member, or one of the best; None if there is none."""
@@ -282,7 +282,7 @@ class Placing:
     def are_too_many(self) -> bool:
         """Whether a member that found nothing has no place wherever the others are, as far as is easily told."""
         members = self._kinds.total()
-        return len(self._kinds) == 1 and all(places.most(members) < members for places in self._places.values())
+        return len(self._kinds) == 1 and all(places.max_members(members) < members for places in self._places.values())
 
     def has_placed(self, member: ClaimMember) -> bool:
         """Place a member, if there is a place; tell whether there was."""

@@ -49,7 +49,7 @@ class HostRoom:
     @cached_property
     def searches(self) -> Sequence[PlannerSearch]:
         """The search of each kind, for one member at a time."""
-        return [PlannerSearch(question, self.drafting.overlay, wanted=1) for question in self.questions]
+        return [PlannerSearch(question, self.drafting.overlay, limit=1) for question in self.questions]
 
     @cached_property
     def _is_tree_by_tree(self) -> bool:
