@@ -17,9 +17,10 @@ TakeOut = Callable[[pytest.MonkeyPatch], object]
 def reads_without_lock(patch: pytest.MonkeyPatch, module: ModuleType, *names: str) -> None:
     """Let statements of a module read the rows that they should lock."""
     for name in names:
-        statement = copy.copy(getattr(module, name).statement)
+        keyed = getattr(module, name)
+        statement = copy.copy(keyed._statement.statement)
         statement._for_update_arg = None
-        patch.setattr(module, name, PreparedStatement(statement, by_key=True))
+        patch.setattr(keyed, "_statement", PreparedStatement(statement, by_key=True))
 
 
 def providers_of_a_claim(patch: pytest.MonkeyPatch) -> None:
