@@ -123,8 +123,8 @@ def slots_of_pools(request: Request, expected: Answer, given: Answer) -> bool:
 
 
 def reworded(request: Request, expected: Answer, given: Answer) -> bool:
-    """A refusal says in other words that nothing of a request counts or has a share, or that some are not replaced."""
-    words = (b"counts towards fair shares", b"have no share", b"replaced all or none")
+    """A refusal says in other words that nothing counts or has a share, that all are replaced, or who can be apart."""
+    words = (b"counts towards fair shares", b"have no share", b"replaced all or none", b"With each in together")
     return expected.status == given.status == 400 and any(each in given.body for each in words)
 
 
