@@ -2,6 +2,7 @@
 
 import logging
 from datetime import UTC, datetime
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -11,6 +12,7 @@ from werkzeug.exceptions import HTTPException
 
 from placement.api.call import Call, Server
 from placement.api.errors import SENTENCES, log_unexpected, status_of
+from placement.api.planner.explain_json import telling_steps
 from placement.api.planner.journal import follow_changes
 from placement.api.routing import View
 from placement.errors import NotFound, PlacementError
@@ -19,8 +21,8 @@ from placement.open_paths import CONSOLE_PATH
 from placement.ui import cloud_map, consumers, overview, search, shares, tree, try_request
 from placement.ui.changes import in_words, sees_journal
 from placement.ui.consumers import PROJECT_RULE
-from placement.ui.names import install_names
-from placement.ui.numbers import install_explained, install_filters
+from placement.ui.names import named, owner_named, visible, within
+from placement.ui.numbers import ago, amount, facts, in_units, moment, number, percent
 from placement.ui.page import HTML, Page, call_of, navigation
 from placement.ui.security import allows, authorize, refuse_nul, secure
 from placement.ui.static_files import install_static_files, packed
@@ -37,6 +39,9 @@ LIVE = Page(path="/live", view=follow_changes, endpoint="live", rules=())
 
 START_PAGE = "overview"
 
+FILTERS = (named, visible, within, number, amount, percent, moment, ago, in_units, facts, in_words, telling_steps)
+"""What templates call by name."""
+
 
 def install_console(app: Flask, server: Server) -> None:
     """Install the console below /ui in an application."""
@@ -47,17 +52,15 @@ def install_console(app: Flask, server: Server) -> None:
     console.add_url_rule("/<path:path>", "elsewhere", _no_such_page)
     console.after_request(secure)
     console.after_request(packed)
-    console.register_error_handler(PlacementError, lambda error: _placement_error(server, error))
-    console.register_error_handler(HTTPException, lambda error: _http_exception(server, error))
     log = RationedLog(LOG)
-    console.register_error_handler(Exception, lambda error: _unexpected(server, log, error))
+    console.register_error_handler(Exception, lambda error: _error_page(server, log, error))
     console.context_processor(lambda: frame(server, PAGES))
     app.jinja_env.undefined = StrictUndefined
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
-    install_filters(app)
-    install_names(app, server.settings.planner.names)
-    install_explained(app)
-    app.jinja_env.filters["in_words"] = in_words
+    app.jinja_env.filters.update({function.__name__: function for function in FILTERS})
+    owners = server.settings.planner.names
+    app.jinja_env.filters["project_named"] = partial(owner_named, owners.projects)
+    app.jinja_env.filters["user_named"] = partial(owner_named, owners.users)
     app.register_blueprint(console)
 
 
@@ -79,20 +82,14 @@ def _no_such_page(path: str) -> Response:
     raise NotFound(f"The console has no page {path}.")
 
 
-def _placement_error(server: Server, error: PlacementError) -> Response:
-    return _error_page(server, status_of(error), error.message)
-
-
-def _http_exception(server: Server, error: HTTPException) -> Response:
-    return _error_page(server, HTTPStatus(error.code or 500), error.description or "")
-
-
-def _unexpected(server: Server, log: RationedLog, error: Exception) -> Response:
-    log_unexpected(log, error)
-    return _error_page(server, HTTPStatus.INTERNAL_SERVER_ERROR, "")
-
-
-def _error_page(server: Server, status: HTTPStatus, message: str) -> Response:
+def _error_page(server: Server, log: RationedLog, error: Exception) -> Response:
+    status, message = HTTPStatus.INTERNAL_SERVER_ERROR, ""
+    if isinstance(error, PlacementError):
+        status, message = status_of(error), error.message
+    elif isinstance(error, HTTPException):
+        status, message = HTTPStatus(error.code or 500), error.description or ""
+    else:
+        log_unexpected(log, error)
     values: dict[str, Any] = {
         "status": int(status),
         "title": status.phrase,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from placement.allocators.natural_order import natural_key
 from placement.domain.places import with_all_above, without_cycles
 from placement.services.trial import CandidateInDetail, Trial
-from placement.store.search.summaries import StockRow, Summaries
+from placement.store.search.summaries import StockRow
 
 MAX_NODES = 40
 """How many nodes that give nothing are drawn in a tree; those that give, and their ancestors, always are."""
@@ -81,19 +81,17 @@ class Drawings:
         for provider, amounts in served.taken.items():
             if self._providers.members[provider].root_id == served.root:
                 taken.update(amounts)
-        after = dict.fromkeys(taken, LeftAmount(0, 0))
+        free, capacity = Counter[str](), Counter[str]()
         for id_ in self._names:
-            if self._providers.members[id_].root_id != served.root:
-                continue
-            for row in self._providers.stocks.get(id_, ()):
-                name = self._providers.class_names[row[0]]
-                if name in after:
-                    stock = StockRow._make(row)
-                    after[name] = LeftAmount(
-                        after[name].free + max(0, stock.capacity - int(stock.used)),
-                        after[name].capacity + stock.capacity,
-                    )
-        return {name: LeftAmount(stock.free - taken[name], stock.capacity) for name, stock in after.items()}
+            if self._providers.members[id_].root_id == served.root:
+                for name, stock in self._stocks(id_).items():
+                    free[name] += max(0, stock.capacity - int(stock.used))
+                    capacity[name] += stock.capacity
+        return {name: LeftAmount(free[name] - amount, capacity[name]) for name, amount in taken.items()}
+
+    def _stocks(self, id_: int) -> dict[str, StockRow]:
+        rows = self._providers.stocks.get(id_, ())
+        return {self._providers.class_names[row[0]]: StockRow._make(row) for row in rows}
 
     def _others(self, root: int, shown: set[int]) -> set[int]:
         """Return further nodes to draw, level by level, up to MAX_NODES."""
@@ -107,11 +105,14 @@ class Drawings:
     def _node(self, id_: int, served: CandidateInDetail, shown: set[int]) -> DrawnNode:
         below = [child for child in self._below[id_] if child in shown]
         drawn = [self._node(child, served, shown) for child in below]
-        groups = served.groups.get(id_, ())
+        groups, stocks = served.groups.get(id_, ()), self._stocks(id_)
         return DrawnNode(
             self._names[id_].uuid,
             self._names[id_].name,
-            taken=[_taken(self._providers, id_, *taken) for taken in sorted(served.taken.get(id_, {}).items())],
+            taken=[
+                TakenAmount(name, amount, int(stocks[name].used), stocks[name].capacity)
+                for name, amount in sorted(served.taken.get(id_, {}).items())
+            ],
             groups=groups,
             below=drawn,
             left_out=len(self._below[id_]) - len(below),
@@ -125,8 +126,3 @@ def givers(tree: DrawnNode) -> Iterator[DrawnNode]:
         yield tree
     for child in tree.below:
         yield from givers(child)
-
-
-def _taken(providers: Summaries, id_: int, name: str, amount: int) -> TakenAmount:
-    stocks = {providers.class_names[row[0]]: StockRow._make(row) for row in providers.stocks[id_]}
-    return TakenAmount(name, amount, int(stocks[name].used), stocks[name].capacity)

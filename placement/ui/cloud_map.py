@@ -20,6 +20,7 @@ from placement.store.console.providers import NamedHost
 from placement.ui.map_address import CONSUMERS, MapAddress, address_of, compared, look_back, question_of, requested
 from placement.ui.map_blocks import MAX_CELLS, UNGROUPED, Block, Blocks, Groups, rows_of
 from placement.ui.page import Page, show
+from placement.ui.tree import LIST_RULES
 
 EXPLAIN = "placement:planner:explain"
 
@@ -39,14 +40,13 @@ class HostCard:
     message: str = ""
 
 
-def host_card(call: Call, beginning: str, text: str) -> HostCard:
-    """Return the card of the host whose uuid starts with ``beginning``, for the request in the query field."""
+def host_card(call: Call, address: MapAddress) -> HostCard:
+    """Return the card of the selected host, for the request in the query field."""
     settings = call.server.settings
     try:
-        request = requested(call, text) if call.is_allowed(EXPLAIN) else None
-        host = host_on_map(
-            call.database, beginning, request, levels=settings.planner.levels, locks=settings.locks_for_all
-        )
+        request = requested(call, address.query) if call.is_allowed(EXPLAIN) else None
+        levels, locks = settings.planner.levels, settings.locks_for_all
+        host = host_on_map(call.database, address.host, request, levels=levels, locks=locks)
     except PlacementError as error:
         return HostCard(None, message=error.message)
     return _judged(host, host.explained) if host.explained else HostCard(host)
@@ -120,7 +120,7 @@ def _page(call: Call, address: MapAddress, cloud: CloudMap, fault: PlacementErro
         more=not is_folded and first + MAX_CELLS < len(hosts),
         first=first,
         domain=plain.domain,
-        card=_card(call, address) if address.host else None,
+        card=host_card(call, address) if address.host else None,
         flavors=call.server.settings.planner.flavors,
         profiles=call.server.settings.planner.profiles,
         best=BEST,
@@ -160,23 +160,13 @@ def _moved(mine: Mapping[int, int], theirs: Mapping[int, int]) -> frozenset[int]
     return frozenset(root for root in mine.keys() | theirs.keys() if mine.get(root) != theirs.get(root))
 
 
-def _card(call: Call, address: MapAddress) -> HostCard:
-    return host_card(call, address.host, address.query)
-
-
 def card(call: Call) -> Response:
     """Show what a map tells of one host, alone: what is shown where the pointer rests."""
     address = address_of(call.request)
-    return show("map_card.html", card=_card(call, address), address=address)
+    return show("map_card.html", card=host_card(call, address), address=address)
 
-
-_RULES = (
-    "placement:resource_providers:list",
-    "placement:resource_providers:inventories:list",
-    "placement:resource_providers:usages",
-)
 
 PAGES = (
-    Page(path="/map", view=cloud_map, endpoint="map", title="Map", rules=_RULES),
-    Page(path="/map/host", view=card, endpoint="map_card", below="map", rules=_RULES),
+    Page(path="/map", view=cloud_map, endpoint="map", title="Map", rules=LIST_RULES),
+    Page(path="/map/host", view=card, endpoint="map_card", below="map", rules=LIST_RULES),
 )

@@ -19,6 +19,7 @@ from placement.domain.pasting import pasted
 from placement.domain.search_plan import CandidateRequest
 from placement.errors import Invalid
 from placement.services.console.cloud_map import MapQuestion, RankedBy
+from placement.ui.page import page_number
 
 HEADROOM = "placement:planner:headroom"
 CONSUMERS = "placement:allocations:list"
@@ -86,11 +87,8 @@ def address_of(request: Request) -> MapAddress:
     """
     arguments = request.args
     values = {name: arguments.get(parameter, "").strip() for parameter, name in PARAMETERS.items()}
-    page = arguments.get("page", "1")
-    if not (page.isascii() and page.isdecimal() and int(page[:9]) >= 1):
-        raise Invalid("page must be a number from 1 up.")
     profiles = tuple(dict.fromkeys(filter(None, arguments.getlist("profile"))))
-    return MapAddress(**values, profiles=profiles[:2], page=int(page[:9]))
+    return MapAddress(**values, profiles=profiles[:2], page=page_number(request))
 
 
 def question_of(call: Call, address: MapAddress) -> MapQuestion:

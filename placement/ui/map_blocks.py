@@ -127,7 +127,7 @@ class Blocks:
             if [*by_name] != [""]:
                 inner = kinds[number + 1 :]
                 return [self._block(kind, name, members, inner) for name, members in by_name.items()]
-        return [Block("", "", self.figures(hosts), cells=self._cells(hosts))]
+        return [Block("", "", self.figures(hosts), cells=[self._cell(host) for host in hosts])]
 
     def folded(self, hosts: Sequence[NamedHost], kind: str) -> list[Block]:
         """Return only the figures of each group of a kind."""
@@ -161,9 +161,6 @@ class Blocks:
             stranded=sum([room.stranded[id_] for id_ in ids & room.stranded.keys()]),
         )
 
-    def _cells(self, hosts: Sequence[NamedHost]) -> list[HostCell]:
-        return [self._cell(host) for host in hosts]
-
     def _cell(self, host: NamedHost) -> HostCell:
         cloud, id_ = self._cloud, host.id
         stock = cloud.stocks.get(id_)
@@ -173,7 +170,8 @@ class Blocks:
         if cloud.room is not None:
             fits = cloud.room.fits.get(id_)
             number = _short(fits) if fits else ""
-            words.append(f"{_copies_in_words(fits)} fit" if fits else "no room")
+            at_least = "" if fits and fits.is_exact else "at least "
+            words.append(f"{at_least}{fits.least:,} fit" if fits else "no room")
             if id_ in cloud.room.stranded:
                 marks.append("s")
                 stranded = amount_in_words(cloud.room.stranded[id_], cloud.room.scarce)
@@ -181,11 +179,9 @@ class Blocks:
         if self._places is not None:
             number = str(self._places[id_]) if id_ in self._places else ""
             words += [f"place {number}"] if number else []
-        marks += [mark for mark, has in (("d", id_ in cloud.disabled), ("m", id_ in self._moved)) if has]
-        if id_ in cloud.disabled:
-            words.append("disabled")
-        if cloud.lit is not None and id_ in cloud.lit:
-            marks.append("l")
+        words += ["disabled"] if id_ in cloud.disabled else []
+        sets = {"d": cloud.disabled, "m": self._moved, "l": cloud.lit or ()}
+        marks += [mark for mark, ids in sets.items() if id_ in ids]
         return HostCell(host.uuid[: self._key_length], " ".join(marks), number, f"{words[0]} {', '.join(words[1:])}")
 
 
@@ -211,10 +207,6 @@ def _short(copies: Copies) -> str:
     least = copies.least
     shown = str(least) if least < 1000 else f"{least // 1000}k" if least < 100_000 else "…"
     return shown if copies.is_exact else f"{shown}+"
-
-
-def _copies_in_words(copies: Copies) -> str:
-    return f"{copies.least:,}" if copies.is_exact else f"at least {copies.least:,}"
 
 
 def _key_length(uuids: Sequence[str]) -> int:

@@ -3,12 +3,9 @@
 import re
 import unicodedata
 from collections.abc import Mapping
-from functools import lru_cache, partial
+from functools import lru_cache
 
-from flask import Flask
 from markupsafe import Markup, escape
-
-from placement.settings.planner.values import OwnerNames
 
 BLANK = "(blank name)"
 
@@ -68,14 +65,3 @@ def owner_named(names: Mapping[str, str], id_: str) -> Markup:
     if id_ not in names:
         return named(id_)
     return Markup('<bdi title="{}">{}</bdi>').format(visible(id_), visible(names[id_]))
-
-
-def install_names(app: Flask, owners: OwnerNames) -> None:
-    """Register the filters for templates."""
-    app.jinja_env.filters.update(
-        named=named,
-        visible=visible,
-        within=within,
-        project_named=partial(owner_named, owners.projects),
-        user_named=partial(owner_named, owners.users),
-    )

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
 
-from flask import Flask
 from markupsafe import Markup, escape
 
 from placement.domain.quantities import amount_in_words, with_separators
@@ -74,11 +73,6 @@ def ago(value: datetime | None) -> str:
     return "just now"
 
 
-def install_filters(app: Flask) -> None:
-    """Register the filters for templates."""
-    app.jinja_env.filters.update(number=number, amount=amount, percent=percent, moment=moment, ago=ago)
-
-
 def in_units(text: str, value: str = "") -> Markup:
     """Return a sentence with its amounts in suitable units, and the exact values on hover.
 
@@ -106,8 +100,3 @@ def facts(provider: Mapping[str, Any], value: str = "") -> Iterator[tuple[str, M
     for key, fact in provider.items():
         if key not in IDENTITY:
             yield key.replace("_", " "), amount(fact, class_name) if isinstance(fact, int) else escape(fact)
-
-
-def install_explained(app: Flask) -> None:
-    """Register the filters for templates."""
-    app.jinja_env.filters.update(in_units=in_units, facts=facts)

@@ -19,6 +19,7 @@ from placement.ui.changes import shown_changes
 from placement.ui.names import visible
 from placement.ui.numbers import one_scale
 from placement.ui.page import Page, show
+from placement.ui.tree import LIST_RULES
 
 MAX_FLAVORS = 50
 HEADROOM = "placement:planner:headroom"
@@ -168,16 +169,4 @@ def _room(name: str, query: str, room: RequestRoom) -> FlavorRoom:
     return FlavorRoom(name, query, room.copies, headroom.with_room, lacking, headroom.stranded, message)
 
 
-PAGES = (
-    Page(
-        path="/",
-        view=overview,
-        endpoint="overview",
-        title="Overview",
-        rules=(
-            "placement:resource_providers:list",
-            "placement:resource_providers:inventories:list",
-            "placement:resource_providers:usages",
-        ),
-    ),
-)
+PAGES = (Page(path="/", view=overview, endpoint="overview", title="Overview", rules=LIST_RULES),)

@@ -98,17 +98,22 @@ class Paging:
         return f"{self.path}?{urlencode([*parameters, (key, value)])}"
 
 
+def page_number(request: Request) -> int:
+    """Return the number in ``page``, from 1 to LAST_PAGE; else raise Invalid."""
+    text = request.args.get("page", "1")
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= LAST_PAGE):
+        raise Invalid(f"page must be a number from 1 to {LAST_PAGE}.")
+    return int(text)
+
+
 def paging_of(request: Request, *, size: int = PAGE_SIZE) -> Paging:
     """Return the page that a request asks for with ``page``.
 
     Raises:
         Invalid: it is not a number from 1 to LAST_PAGE.
     """
-    text = request.args.get("page", "1")
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= LAST_PAGE):
-        raise Invalid(f"page must be a number from 1 to {LAST_PAGE}.")
     query = tuple(request.args.items(multi=True))
-    return Paging(int(text), request.script_root + request.path, query, size)
+    return Paging(page_number(request), request.script_root + request.path, query, size)
 
 
 def wants_csv(request: Request) -> bool:

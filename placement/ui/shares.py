@@ -31,7 +31,7 @@ class ShareRow:
     """A node of the tree below the opened branch.
 
     ``held_most`` is the class of which it holds the largest fraction, ``entitled`` how much of it is its own, ``fair``
-    the same as a fraction of the cloud (None for the root); ``over`` and ``gives`` are by class; it has ``parts``
+    the same as a fraction of the cloud (None for the root); ``over`` and ``gives`` are in words; it has ``parts``
     children.
     """
 
@@ -41,8 +41,8 @@ class ShareRow:
     held_most: str
     entitled: float
     fair: float | None
-    over: Mapping[str, float]
-    gives: Mapping[str, int]
+    over: Sequence[str]
+    gives: Sequence[str]
     parts: int
     shown: int
 
@@ -50,21 +50,6 @@ class ShareRow:
     def held_in_words(self) -> str:
         """The fraction of the cloud that it holds."""
         return "over 100 %" if self.node.held > 1 else percent(self.node.held, 1)
-
-    @property
-    def amount(self) -> int:
-        """How much it holds of the class in ``held_most``."""
-        return self.node.usage.get(self.held_most, 0)
-
-    @property
-    def gives_in_words(self) -> list[str]:
-        """What it would give back, by class."""
-        return amounts_in_words(self.gives)
-
-    @property
-    def over_in_words(self) -> list[str]:
-        """How much it holds beyond or below its entitlement, by class."""
-        return differences_in_words(self.over)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +82,7 @@ class Branches:
         node, children = self.nodes[path], shown.get(path, ())
         held_most = class_held_most(node.usage, self.shares.totals)
         entitled = self.shares.entitled[path].get(held_most, 0)
+        under = {name: -amount for name, amount in self.shares.under(node).items()}
         yield ShareRow(
             node,
             self.name(path),
@@ -104,8 +90,8 @@ class Branches:
             held_most,
             entitled,
             fair=entitled / total if "/" in path and (total := self.shares.totals.get(held_most)) else None,
-            over=self.shares.over(node) | {name: -amount for name, amount in self.shares.under(node).items()},
-            gives=self.shares.gives(node) if "/" in path else {},
+            over=differences_in_words(self.shares.over(node) | under),
+            gives=amounts_in_words(self.shares.gives(node)) if "/" in path else (),
             parts=len(self.parts[path]),
             shown=len(children),
         )

@@ -17,7 +17,7 @@ from placement.api.candidate_query import candidate_request, judge_in_force, ran
 from placement.api.errors import status_of
 from placement.api.middleware import root_url
 from placement.api.planner.explain import FIRST_VERSION
-from placement.api.planner.explain_json import ExplainJson, explanation_json, telling_steps
+from placement.api.planner.explain_json import ExplainJson, explanation_json
 from placement.api.query import Query
 from placement.api.versions import MAXIMUM, Version, requested_version
 from placement.candidates.scores import Score
@@ -185,7 +185,7 @@ def _outcome(call: Call, text: str, written: str) -> dict[str, Any]:
     outcome: dict[str, Any] = {"paging": paging, "curl": _curl(call, query, version)}
     if tried.answer.candidates:
         return {**outcome, "found": _part(call, tried, paging, _elsewhere(call, query, version))}
-    return {**outcome, "explanation": _explanation(tried)}
+    return {**outcome, "explanation": explanation_json(tried.explained) if tried.explained else None}
 
 
 def _version(written: str) -> Version:
@@ -220,8 +220,8 @@ def _tried(
 
 
 def _part(call: Call, tried: Trial, paging: Paging, compared: tuple[str, dict[Candidate, int]] | None) -> CandidatePart:
-    settings = call.server.settings
-    drawings = Drawings(tried)
+    settings, drawings = call.server.settings, Drawings(tried)
+    levels = tuple(settings.planner.levels)
     number_found = len(tried.answer.candidates)
     room = max(0, MAX_CANDIDATES - paging.first)
     rows = []
@@ -234,7 +234,7 @@ def _part(call: Call, tried: Trial, paging: Paging, compared: tuple[str, dict[Ca
             [node for tree in trees for node in givers(tree)],
             served.score,
             _parts(served, settings.planner.profile_in_force),
-            _touched(served, tuple(settings.planner.levels)),
+            dict(zip(levels, served.score.touched, strict=True)) if served.score else {},
             elsewhere=compared and compared[1].get(tried.answer.candidates[number - 1]),
         )
         rows.append(row)
@@ -247,10 +247,6 @@ def _part(call: Call, tried: Trial, paging: Paging, compared: tuple[str, dict[Ca
         profile=settings.planner.profile_in_force.name if settings.ranking.enabled else None,
         compared=compared and compared[0],
     )
-
-
-def _touched(served: CandidateInDetail, levels: Sequence[str]) -> dict[str, int]:
-    return dict(zip(levels, served.score.touched, strict=True)) if served.score else {}
 
 
 def _parts(served: CandidateInDetail, profile: RankingProfile) -> list[ScorePart]:
@@ -266,15 +262,6 @@ def _parts(served: CandidateInDetail, profile: RankingProfile) -> list[ScorePart
         ("fragmentation", "how useful the devices left free are for expected work", score.fragmentation, fragmentation),
     )
     return [ScorePart(name, meaning, value, weight) for name, meaning, value, weight in parts if value is not None]
-
-
-def _explanation(tried: Trial) -> ExplainJson | None:
-    """Return the API's explanation, with only those steps of each waterfall that are worth showing."""
-    if tried.explained is None:
-        return None
-    document = explanation_json(tried.explained)
-    demands = [{**demand, "steps": list(telling_steps(demand["steps"]))} for demand in document["demands"]]
-    return {**document, "demands": demands, "trees": list(telling_steps(document["trees"]))}
 
 
 def _curl(call: Call, query: Query, version: Version) -> str:
