@@ -44,6 +44,11 @@ def _remembered(name: str, text: str) -> Callable[[F], F]:
     return click.option(name, multiple=True, metavar="PATH", help=text, expose_value=False, callback=remember)
 
 
+def url_without_passwords(database: Database) -> str:
+    """Return the URL of a database for display."""
+    return str(database.engine.url.difference_update_query(["password", "sslpassword"]))
+
+
 def chosen_settings() -> Settings:
     """Return the settings selected by the options of the running command and its groups.
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 
 import click
 
-from placement.cli.configuration import chosen_settings, configured, connected, filled
+from placement.cli.configuration import chosen_settings, configured, connected, filled, url_without_passwords
 from placement.cli.output import PlainErrors, PrintedTable, Report, listed, progress, show, whole
 from placement.errors import ConfigurationError
 from placement.settings import Settings, with_own_database
@@ -45,10 +45,9 @@ def current() -> None:
     """Show the state of the database."""
     with _database() as (database, _):
         state = schema.current(database.engine)
-        where = database.engine.url.difference_update_query(["password", "sslpassword"])
     newest = "" if state.is_up_to_date else f" (newest: {state.newest_revision})"
     rows = [
-        ("database", f"{where} ({state.kind})"),
+        ("database", f"{url_without_passwords(database)} ({state.kind})"),
         ("revision", f"{state.revision or 'none'}{newest}"),
         ("openstack-placement's", state.reference_revision or "none"),
         ("usage", "kept by triggers" if state.keeps_usage else "summed at each request: the triggers are missing"),

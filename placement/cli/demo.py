@@ -24,7 +24,7 @@ import click
 
 from placement.app import create_app
 from placement.cli.http_client import MICROVERSION, Client
-from placement.cli.output import PrintedTable, available_width
+from placement.cli.output import Document, PrintedTable, available_width
 from placement.cli.serve import Processes, listen, run_server, url_of
 from placement.errors import ConfigurationError, PlacementError
 from placement.settings import DatabaseSettings, Settings
@@ -135,17 +135,7 @@ CONSUMER = uuid_of("a demo instance")
 CANDIDATES_PATH = "/allocation_candidates?" + urlencode(REQUEST, safe=":,")
 
 Say = Callable[[str], None]
-CandidateJson = Mapping[str, Any]
 NAMES = {provider.uuid: provider.name for _, provider in walk(CLOUD)}
-
-
-@dataclass(frozen=True, slots=True)
-class CandidatesAnswer:
-    """The answer of GET /allocation_candidates, with its duration."""
-
-    candidates: list[CandidateJson]
-    summaries: Mapping[str, Any]
-    milliseconds: float
 
 
 def tell(url: str, say: Say) -> None:
@@ -153,14 +143,20 @@ def tell(url: str, say: Say) -> None:
     call = Client(url)
     _load(call)
     _show_cloud(call.requests, say)
-    _show_request(say)
-    answer = _ask(call)
-    _show_candidates(answer, say)
-    chosen = answer.candidates[0]
-    _claim(call, chosen)
-    _show_claim(call, chosen, answer.summaries, say=say)
-    again = _ask(call)
-    say(f"The same request again: {_count(again)}, because a GPU is taken.\n")
+    say("THE REQUEST: GET /allocation_candidates with four request groups\n")
+    parameters = [(f"{name}={value}", GROUPS.get(name.removeprefix("resources"), "")) for name, value in REQUEST]
+    _say_table(("query", "which asks for"), parameters, say)
+    document, count = _ask(call)
+    say(f"THE ANSWER: {count}\n")
+    candidates = document["allocation_requests"]
+    rows = [
+        (number, *(", ".join(NAMES[chosen] for chosen in candidate["mappings"][suffix]) for suffix in GROUPS))
+        for number, candidate in enumerate(candidates, start=1)
+    ]
+    _say_table(("", *GROUPS), rows, say)
+    _claim(call, candidates[0], document["provider_summaries"], say=say)
+    _, count_after = _ask(call)
+    say(f"The same request again: {count_after}, because a GPU is taken.\n")
 
 
 def show_what_to_try(url: str, say: Say) -> None:
@@ -201,43 +197,28 @@ def _parts(provider: DemoProvider) -> Iterator[tuple[str, object]]:
         yield "aggregates", [uuid_of(provider.aggregate)]
 
 
-def _ask(call: Client) -> CandidatesAnswer:
+def _ask(call: Client) -> tuple[Document, str]:
+    """Return the answer to the request, and a count of its candidates with how long it took."""
     begin = time.perf_counter()
     document = call("GET", CANDIDATES_PATH)
-    taken = (time.perf_counter() - begin) * 1000
-    return CandidatesAnswer(document["allocation_requests"], document["provider_summaries"], taken)
-
-
-def _claim(call: Client, candidate: CandidateJson) -> None:
-    body = {"project_id": "demo", "user_id": "demo", "consumer_generation": None, "consumer_type": "INSTANCE"}
-    call("PUT", f"/allocations/{CONSUMER}", {**candidate, **body})
+    taken_ms = (time.perf_counter() - begin) * 1000
+    return document, f"{len(document['allocation_requests'])} candidates in {taken_ms:.0f} ms"
 
 
 def _show_cloud(requests: int, say: Say) -> None:
-    rows = [
-        (_indented(provider.name, len(ancestors)), _amounts(provider.inventory), _remarks(provider))
-        for ancestors, provider in walk(CLOUD)
-    ]
+    rows = []
+    for ancestors, provider in walk(CLOUD):
+        branch = "  " * (len(ancestors) - 1) + ("+- " if ancestors else "")
+        inventory = ", ".join(f"{name} {total}" for name, total in provider.inventory.items())
+        remarks = [", ".join(provider.traits), f"({provider.aggregate})" if provider.aggregate else ""]
+        rows.append((branch + provider.name, inventory, " ".join(remarks).strip()))
     say(f"THE CLOUD: {len(rows)} resource providers, made with {requests} requests\n")
     _say_table(("provider", "inventory", "traits (aggregate)"), rows, say)
 
 
-def _show_request(say: Say) -> None:
-    say("THE REQUEST: GET /allocation_candidates with four request groups\n")
-    parameters = [(f"{name}={value}", GROUPS.get(name.removeprefix("resources"), "")) for name, value in REQUEST]
-    _say_table(("query", "which asks for"), parameters, say)
-
-
-def _show_candidates(answer: CandidatesAnswer, say: Say) -> None:
-    say(f"THE ANSWER: {_count(answer)}\n")
-    rows = [
-        (number, *(", ".join(NAMES[chosen] for chosen in candidate["mappings"][suffix]) for suffix in GROUPS))
-        for number, candidate in enumerate(answer.candidates, start=1)
-    ]
-    _say_table(("", *GROUPS), rows, say)
-
-
-def _show_claim(call: Client, candidate: CandidateJson, summaries: Mapping[str, Any], *, say: Say) -> None:
+def _claim(call: Client, candidate: Document, summaries: Document, *, say: Say) -> None:
+    body = {"project_id": "demo", "user_id": "demo", "consumer_generation": None, "consumer_type": "INSTANCE"}
+    call("PUT", f"/allocations/{CONSUMER}", {**candidate, **body})
     say(f"THE CLAIM: PUT /allocations/{CONSUMER} with the first\n")
     rows = []
     for provider_uuid, allocation in candidate["allocations"].items():
@@ -254,22 +235,6 @@ def _say_table(header: Sequence[str], rows: Sequence[Sequence[object]], say: Say
     say("")
 
 
-def _count(answer: CandidatesAnswer) -> str:
-    return f"{len(answer.candidates)} candidates in {answer.milliseconds:.0f} ms"
-
-
-def _indented(name: str, depth: int) -> str:
-    return "  " * (depth - 1) + ("+- " if depth else "") + name
-
-
-def _amounts(inventory: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {total}" for name, total in inventory.items())
-
-
-def _remarks(provider: DemoProvider) -> str:
-    return " ".join([", ".join(provider.traits), f"({provider.aggregate})" if provider.aggregate else ""]).strip()
-
-
 HOST = "127.0.0.1"
 USUAL_PORT = 8778
 
@@ -284,7 +249,9 @@ def demo(*, port: int | None, once: bool) -> None:
     allocation candidates, claims the first, and keeps serving until Ctrl-C. Needs no configuration and leaves no
     trace.
     """
-    _exit_on(signal.SIGTERM, signal.SIGHUP)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # The clean-up runs even before the server has installed its signal handlers.
+        signal.signal(number, lambda received, _frame: sys.exit(128 + received))
     with tempfile.TemporaryDirectory(prefix="placement-demo-") as directory, _listener(port) as listener:
         application = create_app(_settings(Path(directory)))
         application.extensions["placement"].database.dispose()
@@ -325,12 +292,6 @@ class Story:
 
 def _stop() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _exit_on(*signals: signal.Signals) -> None:
-    """Run the clean-up even if the process is stopped before the server has installed its signal handlers."""
-    for number in signals:
-        signal.signal(number, lambda received, _frame: sys.exit(128 + received))
 
 
 def _listener(port: int | None) -> socket.socket:

@@ -182,48 +182,44 @@ def uuid_of(call: Client, name: str) -> str:
 def list_report(document: Document) -> Report:
     """Return what is printed of a list of hosts."""
     rows = [
-        (whole(tree["name"]), "disabled" if tree["disabled"] else "", tree["providers"], _stocks(tree["resources"]))
+        (
+            whole(tree["name"]),
+            "disabled" if tree["disabled"] else "",
+            tree["providers"],
+            [f"{name} {stock['used']}/{stock['capacity']}" for name, stock in tree["resources"].items()],
+        )
         for tree in document["trees"]
     ]
     more = [] if document["complete"] else ["There are more hosts than these: narrow the name."]
     return Report(document, [PrintedTable(("host", "state", "providers", "in use"), rows), *more])
 
 
-def _stocks(resources: Document) -> list[str]:
-    return [f"{name} {stock['used']}/{stock['capacity']}" for name, stock in resources.items()]
-
-
 def consumers_report(document: Document, *further: str) -> Report:
     """Return what is printed of a host's consumers."""
-    rows = [
-        (
-            whole(consumer["consumer_uuid"]),
-            _held(consumer),
-            (consumer["since"] or "")[:16],
-            consumer["consumer_type"],
-            consumer["project_id"],
-        )
-        for consumer in document["consumers"]
-    ]
-    table = PrintedTable(("consumer", "holds", "since (UTC)", "type", "project"), rows)
-    return _report(document, [table if rows else "Nobody holds anything of it.", *further])
+    table = _consumers(document, ("consumer", "holds", "since (UTC)", "type", "project"))
+    return _report(document, [table if table.rows else "Nobody holds anything of it.", *further])
 
 
 def drain_report(document: Document) -> Report:
     """Return what is printed of the consumers that have to leave a host."""
-    rows = [
-        (
-            whole(consumer["consumer_uuid"]),
-            whole(consumer["target"]["name"] if consumer["target"] else "nowhere"),
-            _held(consumer),
-            consumer["consumer_type"],
-            consumer["project_id"],
-        )
+    table = _consumers(document, ("consumer", "target", "holds", "type", "project"))
+    done = NEEDS_YES if document["dry_run"] else "Nobody new is sent there."
+    return _report(document, [table if table.rows else "Nobody has to leave.", done])
+
+
+def _consumers(document: Document, columns: Sequence[str]) -> PrintedTable:
+    cells = [
+        {
+            "consumer": whole(consumer["consumer_uuid"]),
+            "target": whole(consumer["target"]["name"] if consumer.get("target") else "nowhere"),
+            "holds": [f"{amount} {name}" for name, amount in consumer["resources"].items()],
+            "since (UTC)": (consumer.get("since") or "")[:16],
+            "type": consumer["consumer_type"],
+            "project": consumer["project_id"],
+        }
         for consumer in document["consumers"]
     ]
-    table = PrintedTable(("consumer", "target", "holds", "type", "project"), rows)
-    done = NEEDS_YES if document["dry_run"] else "Nobody new is sent there."
-    return _report(document, [table if rows else "Nobody has to leave.", done])
+    return PrintedTable(columns, [[row[name] for name in columns] for row in cells])
 
 
 def _report(document: Document, blocks: Sequence[str | PrintedTable]) -> Report:
@@ -231,7 +227,3 @@ def _report(document: Document, blocks: Sequence[str | PrintedTable]) -> Report:
     title = f"{printable(document['name'])} ({document['uuid']}){state}"
     unsure = "There may be more consumers, or more places: not everything was looked at."
     return Report(document, [title, *blocks, *([] if document["complete"] else [unsure])])
-
-
-def _held(consumer: Document) -> list[str]:
-    return [f"{amount} {name}" for name, amount in consumer["resources"].items()]

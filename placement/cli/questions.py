@@ -112,17 +112,13 @@ def _sentence(statement: Document) -> str:
 def _waterfall(document: Document) -> Iterator[Sequence[object]]:
     """Yield a headline for each demand, followed by a row for each condition."""
     for demand in document["demands"]:
-        yield _headline(demand), "", "", ""
+        amounts = ", ".join(f"{name}:{amount}" for name, amount in demand["resources"].items()) or "no resources"
+        groups = ", ".join(demand["groups"])
+        yield f"{amounts} (group {groups})" if groups else amounts, "", "", ""
         yield from _steps(demand["steps"])
     if document["trees"]:
         yield "all together", "", "", ""
         yield from _steps(document["trees"])
-
-
-def _headline(demand: Document) -> str:
-    amounts = ", ".join(f"{name}:{amount}" for name, amount in demand["resources"].items()) or "no resources"
-    groups = ", ".join(demand["groups"])
-    return f"{amounts} (group {groups})" if groups else amounts
 
 
 def _steps(steps: Sequence[Document]) -> Iterator[Sequence[object]]:

@@ -21,6 +21,7 @@ import click
 from gunicorn.app.base import BaseApplication
 
 from placement.app import create_app
+from placement.cli.configuration import url_without_passwords
 from placement.errors import ConfigurationError, PlacementError
 from placement.logs import configure_logging
 from placement.open_paths import CONSOLE_PATH
@@ -265,11 +266,6 @@ def _settings(config_files: tuple[str, ...], host: str, *, insecure_noauth: bool
     return with_own_database(settings)
 
 
-def _shown(url: Any) -> str:
-    """Return a database URL without passwords, for display."""
-    return str(url.difference_update_query(["password", "sslpassword"]))
-
-
 def _announcement(url: str, settings: Settings, database: Database, *, processes: Processes, limit: int | None) -> str:
     console = f"  console         {url}{CONSOLE_PATH}\n" if settings.ui.enabled else ""
     where = url if settings.metrics.listen is None else f"http://{settings.metrics.listen}"
@@ -278,7 +274,7 @@ def _announcement(url: str, settings: Settings, database: Database, *, processes
     return (
         f"Placement is served at {url} (Ctrl-C stops it)\n{console}"
         f"  authentication  {AUTHENTICATION[settings.auth_strategy].format(settings)}\n"
-        f"  database        {_shown(database.engine.url)}\n"
+        f"  database        {url_without_passwords(database)}\n"
         f"  processes       {size}{metrics}"
     )
 

@@ -18,6 +18,7 @@ from placement.store.lifecycle.maintenance import looking
 from placement.store.lifecycle.reference_schema import incomplete_consumers, providers_without_root
 
 TITLE = "Upgrade Check Results"
+POLICY_CHECK = "Policy File JSON to YAML Migration"
 WIDTH = 60
 BROKEN = 255
 """The exit status if checks could not run, distinct from all of their results."""
@@ -70,7 +71,7 @@ def check(context: click.Context, *, as_json: bool) -> None:
     try:
         settings = chosen_settings()
         with connected(settings) as database:
-            checks = [*_database_checks(database), _policy_check(settings)]
+            checks = [*_database_checks(database), _checked(POLICY_CHECK, _policy_problem(settings))]
     except PlacementError as error:
         click.echo(f"Error: {error.message}", err=True)
         context.exit(BROKEN)
@@ -80,33 +81,27 @@ def check(context: click.Context, *, as_json: bool) -> None:
     context.exit(max(result.outcome for result in checks))
 
 
+def _checked(name: str, problem: str | None, *, weight: CheckResult = CheckResult.FAILURE) -> Check:
+    return Check(name, weight if problem else CheckResult.SUCCESS, problem)
+
+
 def _database_checks(database: Database) -> list[Check]:
     with looking(database.engine) as connection:
         rootless, consumers = providers_without_root(connection), incomplete_consumers(connection)
+    no_consumer = NO_CONSUMER.format(consumers) if consumers else None
     return [
-        Check("Missing Root Provider IDs", CheckResult.FAILURE, NO_ROOT)
-        if rootless
-        else Check("Missing Root Provider IDs", CheckResult.SUCCESS),
-        Check("Incomplete Consumers", CheckResult.WARNING, NO_CONSUMER.format(consumers))
-        if consumers
-        else Check("Incomplete Consumers", CheckResult.SUCCESS),
+        _checked("Missing Root Provider IDs", NO_ROOT if rootless else None),
+        _checked("Incomplete Consumers", no_consumer, weight=CheckResult.WARNING),
     ]
 
 
-def _policy_check(settings: Settings) -> Check:
-    name = "Policy File JSON to YAML Migration"
+def _policy_problem(settings: Settings) -> str | None:
     path = policy_file(settings)
-    if path is not None and _is_json(Path(path)):
-        return Check(name, CheckResult.FAILURE, JSON_POLICY.format(path))
-    return Check(name, CheckResult.SUCCESS)
-
-
-def _is_json(path: Path) -> bool:
     try:
-        json.loads(path.read_bytes())
+        json.loads(Path(path).read_bytes() if path is not None else "")
     except (ValueError, OSError):
-        return False
-    return True
+        return None
+    return JSON_POLICY.format(path)
 
 
 def _cell(check: Check) -> str:
