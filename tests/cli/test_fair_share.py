@@ -73,24 +73,6 @@ def test_without_a_planner_file_all_projects_are_equal(placement: Command, cloud
     assert [node["path"] for node in document["nodes"]][:2] == ["root", "root/default"]
 
 
-def test_a_server_shows_the_same_as_its_database(placement: Command, cloud: str) -> None:
-    told = placement.run("fair-share").stdout
-    with placement.running("serve", "--port", "0") as server:
-        done = placement.run("fair-share", "--url", server.url())
-    assert (done.returncode, done.stdout) == (0, told)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [((), "There is no database file "), (("--url", "http://127.0.0.1:9"), "The server cannot be reached: ")],
-)
-def test_what_cannot_be_shown_is_told_in_one_sentence(placement: Command, arguments, message) -> None:
-    done = placement.run("fair-share", *arguments)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 def node(path: str, **more: object) -> dict[str, object]:
     usage = {"VCPU": 0}
     amounts = {"entitled": {"VCPU": 1}, "over": {"VCPU": 2}, "under": {}, "gives": {"VCPU": 2}}

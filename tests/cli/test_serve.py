@@ -37,17 +37,12 @@ def test_without_configuration_it_serves_a_lasting_file_that_it_makes_itself(pla
     assert (placement.home / ".local/share/placement/placement.sqlite").exists()
 
 
-def test_noauth2_is_refused_on_an_address_that_others_reach(placement: Command):
-    done = placement.run("serve", "--host", "0.0.0.0", "--port", "0")
-    assert (done.returncode, done.stdout) == (1, "")
+@pytest.mark.parametrize(("host", "is_written"), [("0.0.0.0", False), ("::", True)])
+def test_noauth2_is_refused_on_an_address_that_others_reach(placement: Command, host: str, is_written: bool):
+    options = ("--config-file", str(_configuration(placement, {}))) if is_written else ()
+    done = placement.run("serve", "--host", host, "--port", "0", *options)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert done.stderr.startswith("Error: [api] auth_strategy is noauth2")
-    assert done.stderr.count("\n") == 1
-
-
-def test_a_written_noauth2_is_refused_there_too(placement: Command):
-    path = _configuration(placement, {})
-    done = placement.run("serve", "--host", "::", "--port", "0", "--config-file", str(path))
-    assert done.returncode == 1
     assert "--insecure-noauth" in done.stderr
 
 

@@ -79,12 +79,6 @@ def test_what_a_consumer_took_and_gave_back_is_told_also_when_it_is_gone(app: Fl
     assert rows[1:] == taken
 
 
-def test_a_consumer_that_is_not_there_is_told_in_a_page(visitor: Visitor):
-    answer = visitor.open(f"/ui/consumers/{VM0}")
-    assert answer.status_code == 404
-    assert f"No consumer with uuid {VM0} has allocations." in Document(answer.text).text
-
-
 @pytest.fixture
 def named(settings: Settings) -> Settings:
     """Names for a project and a user."""

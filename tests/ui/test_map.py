@@ -273,14 +273,6 @@ def now(app: Flask) -> str:
     return quote((newest + timedelta(microseconds=1)).isoformat())
 
 
-def without_the_right_to(app: Flask) -> Visitor:
-    return Visitor(app, headers={"x-auth-token": "somebody:blue", "x-roles": "reader"})
-
-
-def test_who_may_not_ask_the_api_may_not_see_the_map(app: Flask, racks: None):
-    assert without_the_right_to(app).open("/ui/map").status_code == 403
-
-
 class TestOnPostgreSQL:
     """Runs each statement once."""
 

@@ -115,11 +115,6 @@ def test_readers_see_the_way_to_their_own_project(app: Flask, cloud: clouds.Clou
     assert reader.open(f"{PATH}?at=all/products").status_code == 404
 
 
-def test_who_may_see_nothing_is_told_so(app: Flask, cloud: clouds.Cloud):
-    visitor = Visitor(app, headers={"x-auth-token": "somebody:p1", "x-roles": "member"})
-    assert visitor.open(PATH).status_code == 403
-
-
 def test_more_in_use_than_there_is_can_be_shown(app: Flask):
     """A provider may have more usage than capacity."""
     call = calls_of(app)
