@@ -12,7 +12,7 @@ class Budget:
     >>> tree = request.child(10)
     >>> tree.take(8), tree.take(8)
     (True, False)
-    >>> tree.left, request.left, request.was_hit
+    >>> tree.remaining, request.remaining, request.was_hit
     (0, 90, True)
     """
 
@@ -25,14 +25,14 @@ class Budget:
         """Whether more was asked for than was left, here or in a child; results may then be incomplete."""
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """The number of steps left."""
-        return self._left if self._parent is None else min(self._left, self._parent.left)
+        return self._left if self._parent is None else min(self._left, self._parent.remaining)
 
     @property
     def is_used_up(self) -> bool:
         """Whether no steps are left."""
-        return self.left <= 0
+        return self.remaining <= 0
 
     def child(self, limit: int) -> "Budget":
         """Return a budget for part of the search."""
@@ -47,10 +47,10 @@ class Budget:
 
     def _hit(self) -> bool:
         """Use up what is left, here and in all parents, and mark them all as hit."""
-        left = self.left
+        remaining = self.remaining
         budget: Budget | None = self
         while budget is not None:
-            budget._left -= left
+            budget._left -= remaining
             budget.was_hit = True
             budget = budget._parent
         return False

@@ -38,31 +38,31 @@ def exactly(copies: int) -> Copies:
     return Copies(copies, copies)
 
 
-def most_that_fit(most: int, fits: Callable[[int], bool]) -> int:
-    """Return the largest number up to ``most`` that fits, if smaller ones always do.
+def most_that_fit(limit: int, fits: Callable[[int], bool]) -> int:
+    """Return the largest number up to ``limit`` that fits, if smaller ones always do.
 
     >>> most_that_fit(10, lambda number: number * number < 50)
     7
     """
-    return bisect_right(range(1, most + 1), 0, key=lambda number: 0 if fits(number) else 1)
+    return bisect_right(range(1, limit + 1), 0, key=lambda number: 0 if fits(number) else 1)
 
 
-def drawn(wanted: Mapping[frozenset[int], int], room: Mapping[int, int]) -> Copies:
+def drawn(demands: Mapping[frozenset[int], int], room: Mapping[int, int]) -> Copies:
     """Return how many units can be drawn when every demand is for one unit: the least cut.
 
-    ``wanted`` has the number of demands by the pools that they may draw from, ``room`` the units of each pool.
+    ``demands`` has the number of demands by the pools that they may draw from, ``room`` the units of each pool.
 
     >>> drawn({frozenset({1}): 2, frozenset({1, 2}): 3}, {1: 2, 2: 2})
     Copies(least=4, most=4)
     """
     least = most = 0
-    for part in _apart([*wanted]):
+    for part in _disjoint_parts([*demands]):
         unions = {frozenset[int]()}
         for pools in part:
-            unions |= {pools | others for others in unions} if len(unions) < MAX_CUTS else {frozenset().union(*part)}
+            unions |= {pools | union for union in unions} if len(unions) < MAX_CUTS else {frozenset().union(*part)}
         # What is drawn runs through the pools of a union, or is wanted from other pools, too.
         cuts = [
-            sum([room.get(pool, 0) for pool in union]) + sum([wanted[pools] for pools in part if not pools <= union])
+            sum([room.get(pool, 0) for pool in union]) + sum([demands[pools] for pools in part if not pools <= union])
             for union in unions
         ]
         most += min(cuts)
@@ -92,7 +92,7 @@ def undominated(bundles: Iterable[Bundle]) -> list[Bundle]:
     return [bundle for _cells, bundle in kept]
 
 
-def _apart(bundles: Iterable[Cells]) -> list[list[Cells]]:
+def _disjoint_parts(bundles: Iterable[Cells]) -> list[list[Cells]]:
     """Partition bundles into parts that have no cell in common."""
     parts: list[tuple[set[int], list[Cells]]] = []
     for bundle in bundles:
@@ -124,8 +124,8 @@ class _Bound(NamedTuple):
 
     def copies(self, free: Sequence[int]) -> int:
         """Return the bound."""
-        most = min([sum([free[cell] for cell, _unit, _largest in cells]) // least for least, cells in self.kinds])
-        return most_that_fit(most, lambda copies: self.allows(copies, free))
+        limit = min([sum([free[cell] for cell, _unit, _largest in cells]) // least for least, cells in self.kinds])
+        return most_that_fit(limit, lambda copies: self.allows(copies, free))
 
 
 def _bounds(bundles: Sequence[Bundle], kinds: Sequence[Collection[int]]) -> list[_Bound]:
@@ -169,18 +169,18 @@ class BundlePacking:
         if numbers not in self._bounds_of:
             self._bounds_of[numbers] = _bounds(fitting, self._kinds)[0]
         bound = self._bounds_of[numbers]
-        most = bound.copies(free)
+        limit = bound.copies(free)
         # Only cells that may run out before this many bundles are taken matter; all cells are of the last kind.
-        scarce = tuple([cell for cell, _unit, largest in bound.kinds[-1][1] if free[cell] < largest * most])
+        scarce = tuple([cell for cell, _unit, largest in bound.kinds[-1][1] if free[cell] < largest * limit])
         if (numbers, scarce) not in self._parts_of:
             bound_by = [{cell: bundle[cell] for cell in bundle if cell in scarce} for bundle in fitting]
             # If some bundle needs no scarce cell, the bound is met.
-            parts = _apart(undominated(bound_by)) if all(bound_by) else []
+            parts = _disjoint_parts(undominated(bound_by)) if all(bound_by) else []
             self._parts_of[numbers, scarce] = [_BundleSearch(part, self._kinds) for part in parts]
         copies = [part.copies(free, budget) for part in self._parts_of[numbers, scarce]]
         if not copies:
-            return exactly(most)
-        return Copies(min(most, sum([part.least for part in copies])), min(most, sum([part.most for part in copies])))
+            return exactly(limit)
+        return Copies(min(limit, sum([part.least for part in copies])), min(limit, sum([part.most for part in copies])))
 
 
 class _CutOff(Exception):
@@ -200,12 +200,12 @@ class _BundleSearch:
 
     def copies(self, free: Sequence[int], budget: Budget) -> Copies:
         """Return how many bundles fit."""
-        left = tuple([free[cell] for cell in self._cells])
+        remaining = tuple([free[cell] for cell in self._cells])
         self._budget = budget
         self._seen: dict[tuple[int, tuple[int, ...]], int] = {}
-        self._best, self._most = 0, self._bounds[0].copies(left)
+        self._best, self._most = 0, self._bounds[0].copies(remaining)
         try:
-            self._fill(0, left, 0)
+            self._fill(0, remaining, 0)
         except _CutOff:
             return Copies(self._best, self._most)
         return exactly(self._best)
@@ -224,7 +224,7 @@ class _BundleSearch:
         self._seen[index, free] = taken
         items = self._bundles[index].items()
         for times in range(min([free[cell] // amount for cell, amount in items]), -1, -1):
-            left = list(free)
+            remaining = list(free)
             for cell, amount in items:
-                left[cell] -= times * amount
-            self._fill(index + 1, tuple(left), taken + times)
+                remaining[cell] -= times * amount
+            self._fill(index + 1, tuple(remaining), taken + times)

@@ -20,17 +20,17 @@ class InvalidEntry(ValueError):
     Args:
         path: the keys that lead to the entry, from the object being built.
         expected: what it should have been.
-        found: what it was.
+        value: what it was.
 
     >>> str(InvalidEntry(("resources", "VCPU", "weight"), "a number from 0 up", -1))
     'resources.VCPU.weight: expected a number from 0 up, found -1'
     """
 
-    def __init__(self, path: tuple[str, ...], expected: str, found: object) -> None:
-        super().__init__(f"{'.'.join(path)}: expected {expected}, found {found!r}")
+    def __init__(self, path: tuple[str, ...], expected: str, value: object) -> None:
+        super().__init__(f"{'.'.join(path)}: expected {expected}, found {value!r}")
         self.path = path
         self.expected = expected
-        self.found = found
+        self.value = value
 
 
 MAX_NUMBER = 10**15

@@ -276,7 +276,7 @@ class DeviceJudge:
         cost = 0.0
         for place, (share, chosen) in enumerate(sorted(by_share.items(), reverse=True) or [(0, [])]):
             task = DeviceTask({} if place else host_amounts, len(chosen), share)
-            if not host.has_room(task.amounts) or any(host.devices[device].left < share for device in chosen):
+            if not host.has_room(task.amounts) or any(host.devices[device].free < share for device in chosen):
                 return tidiness(None)
             cost += self._outlook.cost_on(host, task, tuple(chosen))
             host = host.after(task, tuple(chosen))

@@ -171,7 +171,7 @@ class TreeScores:
         return keys._replace(negated=keys.negated - jitter)
 
     def _scorer(self, own: OwnPart) -> NodeScorer:
-        return self._profile.scorers.of(self.requested, self._families, own)
+        return self._profile.scorers.scorer(self.requested, self._families, own)
 
     def _judge(self, scorer: NodeScorer) -> _TreeJudge:
         number, per_point, most_compact = len(self.classes), self._per_point, self._most_compact

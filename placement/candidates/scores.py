@@ -105,7 +105,7 @@ class CandidateScorer:
     def __init__(
         self, profile: RankingProfile, requested: ResourceAmounts, own: ResourceAmounts, families: Iterable[str] = ()
     ) -> None:
-        self._scorer = profile.scorers.of(requested, frozenset(families), OwnPart.exactly(own))
+        self._scorer = profile.scorers.scorer(requested, frozenset(families), OwnPart.exactly(own))
         self.classes = self._scorer.classes
         """The classes whose capacity and usage a tree is judged by, in this order."""
         self._per_point = MAX_SCORE / float(profile.maximum) if profile.maximum else 0.0

@@ -77,7 +77,7 @@ def test_the_server_places_what_the_library_places(
     for task in trace.arrivals(42, percent=100):
         assert place(cloud, task) == library.place(task)
     assert free_gpus(cloud) == sorted(
-        sorted(device.left for device in host.devices) for host in library.hosts if host.devices
+        sorted(device.free for device in host.devices) for host in library.hosts if host.devices
     )
 
 
@@ -95,7 +95,7 @@ def test_a_server_that_learns_places_what_the_learning_library_places(
             if work.thread is not None:
                 work.thread.join()
     assert free_gpus(api) == sorted(
-        sorted(device.left for device in host.devices) for host in library.filling.hosts if host.devices
+        sorted(device.free for device in host.devices) for host in library.filling.hosts if host.devices
     )
     app.extensions["placement"].database.dispose()
 

@@ -43,7 +43,7 @@ def nodes(trace: Trace) -> Iterator[Node]:
 def _node(name: str, host: FreeHost) -> Node:
     inventory = {CLASSES[key]: amount for key, amount in host.free.items() if amount}
     gpus = [
-        Node(f"{name}-gpu{number}", {GPU: device.left}, (trait(device.kind),))
+        Node(f"{name}-gpu{number}", {GPU: device.free}, (trait(device.kind),))
         for number, device in enumerate(host.devices)
     ]
     return Node(name, inventory, children=gpus)

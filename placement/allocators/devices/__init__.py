@@ -66,12 +66,12 @@ def allocate(
     host: Host,
     request: Request,
     *,
-    most: int = 1,
+    max_ways: int = 1,
     budget: Budget | None = None,
 ) -> DeviceAllocations:
     """Find the best ways to serve a request on a host.
 
-    Finds up to ``most`` ways, and spends at most a million steps.
+    Finds up to ``max_ways`` ways, and spends at most a million steps.
 
     Raises:
         ValueError: the request refers to an unknown group or level, repeats a label, or has a group without devices.
@@ -90,7 +90,7 @@ def allocate(
     if plan.is_hopeless:
         return DeviceAllocations(())
     budget = Budget(STEPS) if budget is None else budget.child(STEPS)
-    search = Knapsack(plan, most=most, budget=budget)
+    search = Knapsack(plan, max_ways=max_ways, budget=budget)
     ways = search.run()
     allocations = [DeviceAllocation(plan.devices(cost), plan.costs.objective(cost)) for cost in ways]
     return DeviceAllocations(tuple(allocations), search.is_complete)

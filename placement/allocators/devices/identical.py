@@ -43,13 +43,13 @@ class IdenticalTies:
     groups: Sequence[Sequence[str]]
     counts: Sequence[int]
 
-    def shared_out(self, found: Mapping[str, Sequence[str]], host: Host) -> dict[str, tuple[str, ...]]:
+    def shared_out(self, devices: Mapping[str, Sequence[str]], host: Host) -> dict[str, tuple[str, ...]]:
         """Divide the devices found for the first tie's groups among the groups of all ties."""
         at = {device.name: device.path[self.level] for device in host.devices}
         rows: list[dict[str | None, list[str]]] = []
         for label in self.groups[0]:
             row: dict[str | None, list[str]] = defaultdict(list)
-            for name in found[label]:
+            for name in devices[label]:
                 row[at[name]].append(name)
             rows.append(row)
         ties = iter(self.groups)
@@ -72,14 +72,14 @@ def without_identical_ties(host: Host, request: Request) -> tuple[Host, Request,
     families = [rules for rules in alike.values() if len(rules) > 1]
     if not families:
         return host, request, ()
-    left = _without_levels(host, [host.levels.index(rule.level) for rules in families for rule in rules[1:]])
+    reduced = _without_levels(host, [host.levels.index(rule.level) for rules in families for rule in rules[1:]])
     merged = []
     for rules in families:
         groups = [[group for _wants, group in _in_order(rule, request)] for rule in rules]
         labels = [[group.label for group in of_tie] for of_tie in groups]
-        level = left.levels.index(rules[0].level)
+        level = reduced.levels.index(rules[0].level)
         merged.append(IdenticalTies(level, labels, [group.count for group in groups[0]]))
-    return left, _with_one_of_each(request, families), merged
+    return reduced, _with_one_of_each(request, families), merged
 
 
 def _can_be_merged(rule: InOnePlace, host: Host, request: Request) -> bool:
@@ -94,7 +94,9 @@ def _can_be_merged(rule: InOnePlace, host: Host, request: Request) -> bool:
     joined = {label for joint in request.joint for label in joint.groups}
     return (
         any([all([group.meets.get(name, 0) & bit for name in group.options]) for group in groups])
-        and not any([group.per_subtree or (group.count > 1 and (not group.apart or group.by_card)) for group in groups])
+        and not any(
+            [group.per_subtree or (group.count > 1 and (not group.is_isolated or group.by_card)) for group in groups]
+        )
         and joined.isdisjoint(rule.groups)
     )
 
@@ -110,9 +112,13 @@ def _in_order(rule: InOnePlace, request: Request) -> list[tuple[tuple[object, ..
     for group in request.groups:
         if group.label in rule.groups:
             meets = {name: mask & ~(1 << rule.condition) for name, mask in group.meets.items()}
-            of_group = [n for n, each in enumerate(request.within) if each is not rule and group.label in each.groups]
+            of_group = [
+                n
+                for n, other_rule in enumerate(request.within)
+                if other_rule is not rule and group.label in other_rule.groups
+            ]
             numbers = [tuple(sorted(numbers.items())) for numbers in (group.amounts, meets)]
-            rules = (group.apart, group.takes, group.count, group.by_card, group.exclusive, tuple(of_group))
+            rules = (group.is_isolated, group.takes, group.count, group.by_card, group.exclusive, tuple(of_group))
             wanting.append(((*numbers, *rules, options.index(group.options)), group))
     return sorted(wanting, key=itemgetter(0))
 
@@ -120,11 +126,13 @@ def _in_order(rule: InOnePlace, request: Request) -> list[tuple[tuple[object, ..
 def _without_levels(host: Host, levels: Sequence[int]) -> Host:
     """Remove some of the uncounted levels from a host."""
 
-    def left(path: Sequence[str | None]) -> tuple[str | None, ...]:
+    def kept_levels(path: Sequence[str | None]) -> tuple[str | None, ...]:
         return tuple([place for level, place in enumerate(path) if level not in levels])
 
     names = tuple([name for level, name in enumerate(host.levels) if level not in levels])
-    devices = tuple([Device(device.name, left(device.path), device.room, device.card) for device in host.devices])
+    devices = tuple(
+        [Device(device.name, kept_levels(device.path), device.room, device.card) for device in host.devices]
+    )
     return Host(names, devices, host.in_use, host.uncounted - len(levels))
 
 
@@ -190,11 +198,11 @@ def without_twins(host: Host, request: Request) -> tuple[Request, Twins]:
     if len(groups) == len(request.groups):
         return (request if groups == request.groups else replace(request, groups=groups)), twins
 
-    def left(labels: Sequence[str]) -> tuple[str, ...]:
+    def kept(labels: Sequence[str]) -> tuple[str, ...]:
         return tuple([label for label in labels if label in twins])
 
-    joint = tuple([replace(rule, secondaries=left(rule.secondaries)) for rule in request.joint])
-    within = tuple([replace(rule, groups=left(rule.groups)) for rule in request.within])
+    joint = tuple([replace(rule, secondaries=kept(rule.secondaries)) for rule in request.joint])
+    within = tuple([replace(rule, groups=kept(rule.groups)) for rule in request.within])
     return replace(request, groups=groups, joint=joint, within=within), twins
 
 
@@ -217,8 +225,8 @@ def shared_out(host: Host, chosen: Sequence[DeviceOption], family: Family) -> di
         in_order = sorted(chosen, key=_place_by_place(host, chosen))
         hands = [sorted(in_order[first :: len(groups)]) for first in range(len(groups))]
         return {group.label: _names(hand) for group, hand in zip(groups, hands, strict=True)}
-    left = iter(chosen)
-    return {group.label: _names([next(left) for _number in range(group.count)]) for group in groups}
+    remaining = iter(chosen)
+    return {group.label: _names([next(remaining) for _number in range(group.count)]) for group in groups}
 
 
 def _names(options: Sequence[DeviceOption]) -> tuple[str, ...]:
@@ -254,16 +262,16 @@ def _counts_cards(group: Group) -> bool:
 def _is_dealt(group: Group, request: Request) -> bool:
     """Tell whether it matters which devices each group of a family gets."""
     is_joined = any([group.label in rule.secondaries for rule in request.joint])
-    return group.per_subtree or (group.count > 1 and (is_joined or not group.apart or group.by_card))
+    return group.per_subtree or (group.count > 1 and (is_joined or not group.is_isolated or group.by_card))
 
 
 def _kind(group: Group, request: Request) -> object:
     """Return a key that twins share, whichever devices may serve them."""
     rules = tuple([number for number, rule in enumerate(request.within) if group.label in rule.groups])
     joint = tuple([number for number, rule in enumerate(request.joint) if group.label in rule.secondaries])
-    is_dealt = joint or group.by_card or group.per_subtree or not group.apart
+    is_dealt = joint or group.by_card or group.per_subtree or not group.is_isolated
     of_equal_count = group.count if is_dealt else None
-    kind = (group.apart, group.per_subtree, _counts_cards(group), group.exclusive, group.takes)
+    kind = (group.is_isolated, group.per_subtree, _counts_cards(group), group.exclusive, group.takes)
     return (frozenset(group.amounts.items()), *kind, rules, joint, of_equal_count)
 
 

@@ -20,7 +20,7 @@ class PlaceRules:
         levels: the names of the host's levels.
         partial: the levels at which it is counted whether any place is touched.
         cards: how many cards have devices in different places.
-        most: the number of ways to keep for each state.
+        max_ways: the number of ways to keep for each state.
     """
 
     def __init__(
@@ -31,25 +31,25 @@ class PlaceRules:
         *,
         partial: tuple[int, ...],
         cards: int,
-        most: int,
+        max_ways: int,
     ) -> None:
         self._request = request
         self._costs = costs
         self._partial = partial
         self._cards = cards
-        self._most = most
+        self._max_ways = max_ways
         self._index = {group.label: index for index, group in enumerate(request.groups)}
         self._bound = [within for within in request.within if within.required and within.stands_for == 1]
         """The rules that bind groups to one place. Those that stand for several may be served in several places."""
         self.by_card = [(index, group.stands_for) for index, group in enumerate(request.groups) if group.by_card]
         """The groups that want different cards, each with how many devices of one card it may have."""
-        self._nth_by_card = {index: place for place, (index, _most) in enumerate(self.by_card)}
+        self._nth_by_card = {index: place for place, (index, _limit) in enumerate(self.by_card)}
         self.counters = Counters(self._all_counters())
         self.pruner = Pruner(request.groups, self.counters)
         """Tells which states the devices that are left cannot complete."""
         self._own_masks = [self.counters.mask([index]) for index in range(len(request.groups))]
         self._taking = self.counters.mask([index for index, group in enumerate(request.groups) if group.takes])
-        self._apart = self.counters.mask([index for index, group in enumerate(request.groups) if group.apart])
+        self._isolated = self.counters.mask([index for index, group in enumerate(request.groups) if group.is_isolated])
         self._closings = [self._closings_of(level, name) for level, name in enumerate(levels)]
         self._bounds = [self._bounds_of(name) for name in levels]
         # A place of which nothing is taken is none.
@@ -78,7 +78,7 @@ class PlaceRules:
         Turns are interchangeable, so they are taken in order.
         """
         own, turns = self._own_masks[group], turn * self.counters.units[group]
-        closed_to = own | self._apart if self._request.groups[group].apart else own
+        closed_to = own | self._isolated if self._request.groups[group].is_isolated else own
         return [state for state in table if state & closed_to == turns]
 
     def closed(self, table: Table, level: int, *, devices: int, done: Sequence[int]) -> Table:
@@ -90,7 +90,7 @@ class PlaceRules:
             devices: how many devices in it could have been taken.
             done: the divided cards that have no device elsewhere; states need not tell them apart any more.
         """
-        most, taking, after_rules = self._most, self._taking, self._after_rules[level]
+        max_ways, taking, after_rules = self._max_ways, self._taking, self._after_rules[level]
         touched = self._costs.touched[level] + devices * self._costs.free[level]
         kept = ~self.counters.mask([index for card in done for index in self._of_card(card)])
         closed: Table = {0: table[0]} if 0 in table else {}
@@ -101,7 +101,7 @@ class PlaceRules:
             if after is not None:
                 state_after, further = after[0] & kept, after[1] + touched if state & taking else after[1]
                 costs_after, so_far = [cost + further for cost in of_state], closed.get(state_after)
-                closed[state_after] = costs_after if so_far is None else sorted([*so_far, *costs_after])[:most]
+                closed[state_after] = costs_after if so_far is None else sorted([*so_far, *costs_after])[:max_ways]
         return closed
 
     def _all_counters(self) -> list[Counter]:
@@ -120,7 +120,7 @@ class PlaceRules:
         ]
         withins = [Counter(1, 0) for _within in self._bound]
         conditions = [Counter(1, 1, saturates=True)] * self._request.conditions
-        of_cards = [Counter(most, 0) for _index, most in self.by_card] * self._cards
+        of_cards = [Counter(limit, 0) for _index, limit in self.by_card] * self._cards
         touched = [Counter(1, 0, saturates=True)] * len(self._partial)
         return groups + withins + conditions + of_cards + touched
 

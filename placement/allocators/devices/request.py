@@ -64,7 +64,7 @@ class Group:
         count: the number of distinct devices.
         per_subtree: one for each place that the primary group of its joint allocation uses, but at least ``count``.
         amounts: what it takes of each device, in the classes of ``Device.room``.
-        apart: shares no device with another group that is apart.
+        is_isolated: shares no device with another isolated group.
         exclusive: levels at which the place of each device must not be in use by anybody else.
         by_card: whether its devices must be on different cards.
         meets: device -> the request's shared conditions that it meets, as a bit mask.
@@ -77,7 +77,7 @@ class Group:
     count: int = 1
     per_subtree: bool = False
     amounts: Mapping[str, int] = field(default_factory=dict)
-    apart: bool = True
+    is_isolated: bool = True
     exclusive: tuple[str, ...] = ()
     by_card: bool = False
     meets: Mapping[str, int] = field(default_factory=dict)
@@ -86,8 +86,8 @@ class Group:
 
     @property
     def turns(self) -> int:
-        """How often one device may be taken: once for each group represented, or only once if they are apart."""
-        return 1 if self.apart else self.stands_for
+        """How often one device may be taken: once for each group represented, or only once if they are isolated."""
+        return 1 if self.is_isolated else self.stands_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -106,9 +106,9 @@ _TableOf = tuple[Sequence[Device], Table]
 class Knapsack:
     """The search for one request on one host."""
 
-    def __init__(self, plan: DevicePlan, *, most: int, budget: Budget) -> None:
+    def __init__(self, plan: DevicePlan, *, max_ways: int, budget: Budget) -> None:
         host, options, self._request = plan.host, plan.options, plan.request
-        self._most = most
+        self._max_ways = max_ways
         self._costs = plan.costs
         self._devices = list({option.device.name: option.device for option in options}.values())
         by_card = any([group.by_card for group in self._request.groups])
@@ -119,7 +119,7 @@ class Knapsack:
             plan.costs,
             partial=_partial_levels(host, options),
             cards=len(self._cards),
-            most=most,
+            max_ways=max_ways,
         )
         self._own_costs = own_costs(host, plan.request, options, plan.costs)
         self._options: dict[str, list[DeviceOption]] = defaultdict(list)
@@ -130,7 +130,7 @@ class Knapsack:
         order = nesting({device.path for device in self._devices}, len(host.levels))
         self._has_nested_places = order is not None
         self._order = order or range(len(host.levels))
-        self._tables = Tables(self._rules.counters, most=most, budget=budget)
+        self._tables = Tables(self._rules.counters, max_ways=max_ways, budget=budget)
 
     @property
     def is_complete(self) -> bool:
@@ -142,7 +142,7 @@ class Knapsack:
         table = self._table(self._devices, 0, self._spare)
         is_enough, of_whole = self._rules.counters.is_enough, self._costs.of_whole
         enough = [of_whole(cost) for state, costs in table.items() if is_enough(state) for cost in costs]
-        return [] if self._tables.is_over else sorted(enough)[: self._most]
+        return [] if self._tables.is_over else sorted(enough)[: self._max_ways]
 
     def _table(self, devices: Sequence[Device], depth: int, spare: Sequence[int]) -> Table:
         """Return the table of devices that are in the same places at the outermost ``depth`` levels.
@@ -224,11 +224,11 @@ class Knapsack:
         room, guard, packed_amounts = 0, 0, [0] * len(options)
         amounts_of_groups = [self._request.groups[option.group].amounts for option in options]
         shift = 0
-        for name, left in options[0].device.room.items() if options else ():
+        for name, units in options[0].device.room.items() if options else ():
             amounts = [of_group.get(name, 0) for of_group in amounts_of_groups]
             together = sum(amounts)  # More room makes no difference.
             packed_amounts = [packed | amount << shift for packed, amount in zip(packed_amounts, amounts, strict=True)]
-            room |= int(max(0, min(left, together))) << shift
+            room |= int(max(0, min(units, together))) << shift
             shift += together.bit_length()
             guard |= 1 << shift
             shift += 1

@@ -16,15 +16,15 @@ from placement.allocators.devices.request import Group
 
 
 class Counter(NamedTuple):
-    """A counter with a final value from ``least`` to ``most``. A saturating one sticks at ``most``."""
+    """A counter with a final value from ``least`` to ``limit``. A saturating one sticks at ``limit``."""
 
-    most: int
+    limit: int
     least: int
     saturates: bool = False
 
 
 class Counters:
-    """The layout of packed counters. Each has a spare bit, which adding ``offset`` sets if it exceeds its most.
+    """The layout of packed counters. Each has a spare bit, which adding ``offset`` sets if it exceeds its limit.
 
     >>> pair = Counters([Counter(2, 2), Counter(1, 1, saturates=True)])
     >>> both = pair.units[0] + pair.units[1]
@@ -34,26 +34,26 @@ class Counters:
 
     def __init__(self, counters: Sequence[Counter]) -> None:
         self._counters = counters
-        field = 1 + max([0, *[counter.most for counter in counters]]).bit_length()
+        field = 1 + max([0, *[counter.limit for counter in counters]]).bit_length()
         self._field = (1 << field) - 1
         self._shifts = range(0, field * len(counters), field)
         self.units = [1 << shift for shift in self._shifts]
         self.offset = self.guard = 0
         self.forbids = 0
-        """The spare bits of counters that must not exceed their most."""
+        """The spare bits of counters that must not exceed their limit."""
         self.sticky = 0
-        """The spare bits of saturating counters whose most is greater than 1."""
-        self._sticky: list[tuple[int, int, int]] = []  # The spare bit, shift and most of each.
+        """The spare bits of saturating counters whose limit is greater than 1."""
+        self._sticky: list[tuple[int, int, int]] = []  # The spare bit, shift and limit of each.
         for counter, shift in zip(counters, self._shifts, strict=True):
-            width = counter.most.bit_length()
-            self.offset |= ((1 << width) - 1 - counter.most) << shift
+            width = counter.limit.bit_length()
+            self.offset |= ((1 << width) - 1 - counter.limit) << shift
             spare = 1 << (shift + width)
             self.guard |= spare
             if not counter.saturates:
                 self.forbids |= spare
-            elif counter.most > 1:
+            elif counter.limit > 1:
                 self.sticky |= spare
-                self._sticky.append((spare, shift, counter.most))
+                self._sticky.append((spare, shift, counter.limit))
 
     def value(self, state: int, index: int) -> int:
         """Return the value of a counter."""
@@ -71,7 +71,7 @@ class Counters:
         return self.cut(state, too_high) if too_high else state
 
     def cut(self, state: int, too_high: int) -> int:
-        """Set the saturating counters that exceed their most, given by their spare bits, back to it.
+        """Set the saturating counters that exceed their limit, given by their spare bits, back to it.
 
         ``state`` is the sum of two states. If none of these counters is in ``sticky``, all of them are 2 instead of 1,
         and this is just ``state - (too_high >> 1)``.
@@ -166,12 +166,12 @@ _Partners = Sequence[Sequence[tuple[int, int]]]
 class Tables:
     """Merges the tables of one search.
 
-    ``most`` is how many ways to keep for each state; the budget counts the pairs of states looked at.
+    ``max_ways`` is how many ways to keep for each state; the budget counts the pairs of states looked at.
     """
 
-    def __init__(self, counters: Counters, *, most: int, budget: Budget) -> None:
+    def __init__(self, counters: Counters, *, max_ways: int, budget: Budget) -> None:
         self._counters = counters
-        self._most = most
+        self._max_ways = max_ways
         self.budget = budget
 
     @property
@@ -192,7 +192,7 @@ class Tables:
         self.budget.take(max(len(left), sum(map(len, partners))))
         if self.is_over:
             return {0: [0]}
-        table = self._best_of(left, partners) if self._most == 1 else self._several_of(left, right, partners)
+        table = self._best_of(left, partners) if self._max_ways == 1 else self._several_of(left, right, partners)
         return self._pruned(table, pruning)
 
     def _pruned(self, table: Table, pruning: Pruning) -> Table:
@@ -214,10 +214,10 @@ class Tables:
             joint = self._counters.settled(state + partner)
             if joint is not None and all([value(state, index) + value(partner, index) <= cap for index, cap in caps]):
                 table[joint] += [cost + more for cost in left[state] for more in right[partner]]
-        return {state: sorted(costs)[: self._most] for state, costs in table.items()}
+        return {state: sorted(costs)[: self._max_ways] for state, costs in table.items()}
 
     def _several_of(self, left: Table, right: Table, partners: _Partners) -> Table:
-        counters, most = self._counters, self._most
+        counters, max_ways = self._counters, self._max_ways
         offset, guard, forbids, sticky = counters.offset, counters.guard, counters.forbids, counters.sticky
         pairs: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
         for (state, costs), row in zip(left.items(), partners, strict=True):
@@ -231,10 +231,10 @@ class Tables:
                 pairs[joint].append((cost + more, state, partner))
         table = {}
         for joint, of_state in pairs.items():
-            cheapest = sorted(of_state)[:most]  # Each further pair costs at least as much as each of these.
+            cheapest = sorted(of_state)[:max_ways]  # Each further pair costs at least as much as each of these.
             pairs_of_costs = [product(left[state], right[partner]) for _least, state, partner in cheapest]
             sums = [cost + more for costs in pairs_of_costs for cost, more in costs]
-            table[joint] = sorted(sums)[:most]
+            table[joint] = sorted(sums)[:max_ways]
         return table
 
     def _best_of(self, left: Table, partners: _Partners) -> Table:

@@ -54,11 +54,11 @@ class _Hungarian:
         waiting: dict[int, int] = {}  # column -> how far its reduced cost is from 0
         before: dict[int, int] = {}  # column -> the column from whose row it was reached
         reached: list[int] = []
-        here, last = row, -1
+        current_row, last = row, -1
         while True:
-            for column, weight in enumerate(self._weights[here]):
+            for column, weight in enumerate(self._weights[current_row]):
                 if weight is not None and column not in reached:
-                    distance = self._row_prices[here] + self._column_prices[column] - weight
+                    distance = self._row_prices[current_row] + self._column_prices[column] - weight
                     if column not in waiting or distance < waiting[column]:
                         waiting[column], before[column] = distance, last
             if not waiting:
@@ -71,7 +71,7 @@ class _Hungarian:
             reached.append(last)
             if last not in self.row_of:
                 break
-            here = self.row_of[last]
+            current_row = self.row_of[last]
         while last >= 0:
             origin = before[last]
             self.row_of[last] = row if origin < 0 else self.row_of[origin]
@@ -151,14 +151,14 @@ class Fabric:
     def roomiest(self, *, budget: Budget) -> tuple[Hashable, int]:
         """Return the place that holds the most members of a single-kind gang, and how many; asks sites."""
         while True:
-            bounds = self.most(0)
+            bounds = self.upper_bounds(0)
             best = max(bounds, key=bounds.__getitem__)
             gang = MembersByKind((bounds[best],), self._gang.amounts)
             postings = fewest_sites([self._places[best]], gang, most_places=1, budget=budget)
             if not bounds[best] or postings is None or not self._refused(postings):
                 return best, bounds[best]
 
-    def most(self, kind: int) -> dict[Hashable, int]:
+    def upper_bounds(self, kind: int) -> dict[Hashable, int]:
         """Return an upper bound on how many members of a kind each place holds."""
         numbers = {}
         for name, sites in self._places.items():

@@ -87,28 +87,28 @@ class Holds(Protocol):
         """
 
 
-def largest_mixes(site: Site, gang: MembersByKind, left: Mix) -> Iterator[Mix]:
+def largest_mixes(site: Site, gang: MembersByKind, remaining: Mix) -> Iterator[Mix]:
     """Yield the maximal mixes of the remaining members that a site may hold.
 
     >>> site = Site(1, "here", [6])
     >>> list(largest_mixes(site, MembersByKind((3, 2), [[3], [2]]), (3, 2)))
     [(2, 0), (1, 1), (0, 2)]
     """
-    for mix in _mixes(site, gang, left, ()):
-        larger = (_with_one_more(mix, kind) for kind, number in enumerate(mix) if number < left[kind])
-        if any(mix) and not any(site.may_hold(other, gang) for other in larger):
+    for mix in _mixes(site, gang, remaining, ()):
+        larger = (_with_one_more(mix, kind) for kind, number in enumerate(mix) if number < remaining[kind])
+        if any(mix) and not any(site.may_hold(larger_mix, gang) for larger_mix in larger):
             yield mix
 
 
-def _mixes(site: Site, gang: MembersByKind, left: Mix, chosen: Mix) -> Iterator[Mix]:
+def _mixes(site: Site, gang: MembersByKind, remaining: Mix, chosen: Mix) -> Iterator[Mix]:
     kind = len(chosen)
-    none = (0,) * (len(left) - kind - 1)
-    for number in range(min(left[kind], site.bound(kind, gang)), -1, -1):
+    none = (0,) * (len(remaining) - kind - 1)
+    for number in range(min(remaining[kind], site.bound(kind, gang)), -1, -1):
         if site.may_hold((*chosen, number, *none), gang):
             if not none:
                 yield (*chosen, number)
                 return
-            yield from _mixes(site, gang, left, (*chosen, number))
+            yield from _mixes(site, gang, remaining, (*chosen, number))
 
 
 def _with_one_more(mix: Mix, kind: int) -> Mix:
@@ -134,25 +134,25 @@ class FabricSums:
         self.most_sites = sum(sorted([max(map(len, sums)) for sums in zip(*self._whole, strict=True)])[-most_places:])
         self._tables = [self._table(index, most_places) for index in range(len(self._worths))]
 
-    def need(self, left: Mix) -> list[int]:
+    def need(self, remaining: Mix) -> list[int]:
         """Return what the remaining members need, sum by sum."""
-        if len(self._worths) == len(left):
-            return [*left]
-        taken = [sum(map(int.__mul__, left, column)) for column in zip(*self._gang.amounts, strict=True)]
-        return [*left, *taken]
+        if len(self._worths) == len(remaining):
+            return [*remaining]
+        taken = [sum(map(int.__mul__, remaining, column)) for column in zip(*self._gang.amounts, strict=True)]
+        return [*remaining, *taken]
 
-    def from_place(self, first: int, places: int, sites: int, left: Mix) -> bool:
+    def from_place(self, first: int, places: int, sites: int, remaining: Mix) -> bool:
         """Tell whether this many sites in this many places, from a place on, may hold the remaining members."""
         sites = min(sites, self.most_sites)
         return all(
-            self._tables[index][first][places][sites] >= need for index, need in enumerate(self.need(left)) if need
+            self._tables[index][first][places][sites] >= need for index, need in enumerate(self.need(remaining)) if need
         )
 
-    def from_site(self, place: int, first: int, *, places: int, sites: int, left: Mix) -> bool:
+    def from_site(self, place: int, first: int, *, places: int, sites: int, remaining: Mix) -> bool:
         """Tell the same of a place's sites, from one of them on, together with places after it."""
         sites = min(sites, self.most_sites)
         rows = self._suffixes(place)[first]
-        for index, need in enumerate(self.need(left)):
+        for index, need in enumerate(self.need(remaining)):
             own, after = rows[index], self._tables[index][place + 1][places]
             if need and not any(
                 own[number] + after[sites - number] >= need for number in range(min(sites, len(own) - 1), -1, -1)
@@ -263,7 +263,7 @@ def fewest_sites(
         for sites in range(1, min(sum(gang.members), sum(map(len, places))) + 1):
             if not sums.from_place(0, number, sites, gang.members):
                 continue
-            postings = _Dive(places, gang, sums, budget).found(number, sites)
+            postings = _Dive(places, gang, sums, budget).search(number, sites)
             if postings is not None or budget.was_hit:
                 return postings
     return None
@@ -281,13 +281,13 @@ class _Dive:
         """States already visited; unused with parts, where past choices matter."""
         self._has_parts = any(site.part is not None for sites in places for site in sites)
 
-    def found(self, most_places: int, most_sites: int) -> list[Posting] | None:
+    def search(self, most_places: int, most_sites: int) -> list[Posting] | None:
         """Return where the gang may go; None if nowhere, or the budget runs out."""
         waiting: list[FabricState] = [(0, BETWEEN, most_places, most_sites, self._gang.members, None)]
         while waiting:
             state = waiting.pop()
-            left, chosen = state[-2:]
-            if not any(left):
+            remaining, chosen = state[-2:]
+            if not any(remaining):
                 return _listed(chosen)
             if not self._has_parts:
                 if state[:-1] in self._in_vain:
@@ -300,27 +300,27 @@ class _Dive:
 
     def _further(self, state: FabricState) -> list[FabricState]:
         """Return the successor states, the best last."""
-        place, site, places, sites, left, chosen = state
+        place, site, places, sites, remaining, chosen = state
         if not sites:
             return []
         if site == BETWEEN:
-            if place == len(self._places) or not self._sums.from_place(place, places, sites, left):
+            if place == len(self._places) or not self._sums.from_place(place, places, sites, remaining):
                 return []
             return [
-                (place + 1, BETWEEN, places, sites, left, chosen),
-                (place, 0, places - 1, sites, left, chosen),
+                (place + 1, BETWEEN, places, sites, remaining, chosen),
+                (place, 0, places - 1, sites, remaining, chosen),
             ]
-        if not self._sums.from_site(place, site, places=places, sites=sites, left=left):
+        if not self._sums.from_site(place, site, places=places, sites=sites, remaining=remaining):
             return []
         if site == len(self._places[place]):
-            return [(place + 1, BETWEEN, places, sites, left, chosen)]
+            return [(place + 1, BETWEEN, places, sites, remaining, chosen)]
         site_here = self._places[place][site]
-        taken = [] if site_here.part is None else [other.part for other, _mix in _listed(chosen)]
-        mixes = [] if site_here.part in taken else [*largest_mixes(site_here, self._gang, left)]
-        further: list[FabricState] = [(place, site + 1, places, sites, left, chosen)]
+        taken = [] if site_here.part is None else [chosen_site.part for chosen_site, _mix in _listed(chosen)]
+        mixes = [] if site_here.part in taken else [*largest_mixes(site_here, self._gang, remaining)]
+        further: list[FabricState] = [(place, site + 1, places, sites, remaining, chosen)]
         for mix in reversed(mixes):
-            still_left = tuple(map(int.__sub__, left, mix))
-            further.append((place, site + 1, places, sites - 1, still_left, ((site_here, mix), chosen)))
+            remaining_after = tuple(map(int.__sub__, remaining, mix))
+            further.append((place, site + 1, places, sites - 1, remaining_after, ((site_here, mix), chosen)))
         return further
 
 

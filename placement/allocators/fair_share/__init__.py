@@ -21,7 +21,7 @@ CPUs, which nobody else wants; n1 and n2's second child still get five GPUs each
 >>> shares = FairShares(root, {"CPU": 10, "GPU": 10})
 >>> wanted = {"n/n1": {"GPU": 1}, "n/n2/n21": {"CPU": 1}, "n/n2/n22": {"GPU": 1}}
 >>> result = fill(shares, {leaf: [Task(task, count=10)] for leaf, task in wanted.items()})
->>> result.given
+>>> result.granted
 {'n/n1': {'CPU': 0, 'GPU': 5}, 'n/n2/n21': {'CPU': 10, 'GPU': 0}, 'n/n2/n22': {'CPU': 0, 'GPU': 5}}
 
 One of n22's tasks ends. It is n22's turn again, even though n2 holds all CPUs:

@@ -29,7 +29,7 @@ class Vessel(NamedTuple):
 
     weight: Fraction
     least: int
-    most: int
+    limit: int
 
 
 def poured(amount: Fraction, vessels: Sequence[Vessel]) -> list[Fraction]:
@@ -40,15 +40,15 @@ def poured(amount: Fraction, vessels: Sequence[Vessel]) -> list[Fraction]:
     >>> [str(part) for part in poured(Fraction(12), [Vessel(Fraction(1), 0, 2), Vessel(Fraction(1), 0, 99)])]
     ['2', '10']
     """
-    if sum([vessel.most for vessel in vessels]) <= amount:
-        return [Fraction(vessel.most) for vessel in vessels]
+    if sum([vessel.limit for vessel in vessels]) <= amount:
+        return [Fraction(vessel.limit) for vessel in vessels]
     numerator, denominator, weights = _level(amount, vessels)
     parts = []
     for vessel, weight in zip(vessels, weights, strict=True):
         part = numerator * weight
-        is_within = vessel.least * denominator < part < vessel.most * denominator
-        bound = vessel.least if part <= vessel.least * denominator else vessel.most
-        parts.append(Fraction(part, denominator) if is_within else Fraction(min(bound, vessel.most)))
+        is_within = vessel.least * denominator < part < vessel.limit * denominator
+        bound = vessel.least if part <= vessel.least * denominator else vessel.limit
+        parts.append(Fraction(part, denominator) if is_within else Fraction(min(bound, vessel.limit)))
     return parts
 
 
@@ -62,33 +62,33 @@ def _level(amount: Fraction, vessels: Sequence[Vessel]) -> tuple[int, int, list[
     # In this unit, every vessel's content per weight is a whole number.
     units = lcm(*{*weights})
     scale = units * amount.denominator
-    left = amount.numerator * units - scale * sum([vessel.least for vessel in vessels])
+    remaining = amount.numerator * units - scale * sum([vessel.least for vessel in vessels])
     turns = []
     for vessel, weight in zip(vessels, weights, strict=True):
-        if vessel.most > vessel.least:
-            turns += [(vessel.least * (scale // weight), weight), (vessel.most * (scale // weight), -weight)]
+        if vessel.limit > vessel.least:
+            turns += [(vessel.least * (scale // weight), weight), (vessel.limit * (scale // weight), -weight)]
     level = rising = 0
     for at, weight in sorted(turns):
-        if left <= (at - level) * rising:
+        if remaining <= (at - level) * rising:
             break
-        left -= (at - level) * rising
+        remaining -= (at - level) * rising
         level, rising = at, rising + weight
-    if rising and left > 0:
-        return level * rising + left, rising * scale, weights
+    if rising and remaining > 0:
+        return level * rising + remaining, rising * scale, weights
     return level, scale, weights
 
 
 class Entitlements:
     """The entitlements of a tree's nodes, computed lazily from the root down.
 
-    ``wanted`` maps each leaf to the classes that it wants; it is entitled to nothing of others.
+    ``wanted_classes`` maps each leaf to the classes that it wants; it is entitled to nothing of others.
     """
 
     def __init__(
         self,
         nodes: dict[str, Node],
         totals: Amounts,
-        wanted: Mapping[str, Collection[str]],
+        wanted_classes: Mapping[str, Collection[str]],
         *,
         classes: Iterable[str],
     ) -> None:
@@ -102,7 +102,7 @@ class Entitlements:
             if isinstance(node, BranchNode):
                 self._ask(node)
             else:
-                self._asked[path] = {name: NO_LIMIT if name in wanted[path] else 0 for name in self.classes}
+                self._asked[path] = {name: NO_LIMIT if name in wanted_classes[path] else 0 for name in self.classes}
                 self._guaranteed[path] = dict.fromkeys(self.classes, 0)
         root = next(iter(nodes))
         self._entitled = {root: {name: Fraction(totals[name]) for name in self.classes}}
@@ -117,12 +117,12 @@ class Entitlements:
             at_least[name] = min(at_most[name], max(inside, node.source.guarantee.get(name, 0)))
         self._asked[node.path], self._guaranteed[node.path] = at_most, at_least
 
-    def of(self, path: str) -> Mapping[str, Fraction]:
+    def amounts(self, path: str) -> Mapping[str, Fraction]:
         """Return class -> the amount a node is entitled to."""
         if path not in self._entitled:
             above = self._nodes[path].above
             assert above is not None
-            entitled = self.of(above.path)
+            entitled = self.amounts(above.path)
             for part in above.parts:
                 self._entitled[part.path] = {}
             for name in self.classes:
@@ -164,13 +164,13 @@ class Entitlements:
         if not total or not promised:
             return []
         weights = {part: exact(part.source.weight) for part in parts}
-        levels = [self.of(part.path)[name] / weight for part, weight in weights.items() if part not in promised]
+        levels = [self.amounts(part.path)[name] / weight for part, weight in weights.items() if part not in promised]
         level = max(levels, default=Fraction(0))
         # Where all goes to promises, the level at which everybody would be without them serves for comparison.
         unit = level or Fraction(total) / sum(weights.values())
         in_class = []
         for part, weight in weights.items():
-            amount = self.of(part.path)[name] if part in promised else level * weight
+            amount = self.amounts(part.path)[name] if part in promised else level * weight
             amount = deserved.get(part, amount)  # Also if others left it less, or it wants nothing.
             beforehand = BEGUN / total if self._asked[part.path][name] else Fraction(0)
             in_class.append(ClassWeight(amount / unit) if amount else ClassWeight(BEGUN / unit, beforehand))

@@ -213,8 +213,8 @@ class FewestSearch:
 
     def _drop_unneeded(self) -> None:
         kept: set[int] = set()
-        while left := [number for number, count in self._counts.items() if count and number not in kept]:
-            dearest = min(left, key=lambda number: (-self._kinds[number].values[self._counts[number] - 1], number))
+        while droppable := [number for number, count in self._counts.items() if count and number not in kept]:
+            dearest = min(droppable, key=lambda number: (-self._kinds[number].values[self._counts[number] - 1], number))
             self._take(dearest, -1)
             if not (self._is_enough and self._is_accepted()):
                 self._take(dearest, 1)
@@ -222,45 +222,45 @@ class FewestSearch:
 
     def _by_size(self) -> Iterator[int]:
         """Yield the kind of each thing: those first that give most of what is still needed, then the least valuable."""
-        left = dict.fromkeys(range(len(self._kinds)))
-        while left:
+        remaining = dict.fromkeys(range(len(self._kinds)))
+        while remaining:
             needed = [max(need, 0) for need in self._needed]
             things = [
                 (size, value, number)
-                for number in left
+                for number in remaining
                 if (size := _size(self._kinds[number], needed))
                 for value in self._kinds[number].values[self._counts.get(number, 0) :]
             ]
-            left = {}
+            remaining = {}
             for _size_of, _value, number in sorted(things):
                 yield number
                 if [need > 0 for need in self._needed] != [need > 0 for need in needed]:
                     # A need that has been met no longer counts, so what is left has to be sorted anew.
-                    left = dict.fromkeys(range(len(self._kinds)))
+                    remaining = dict.fromkeys(range(len(self._kinds)))
                     break
 
-    def _extend(self, start: int, left: int) -> None:
+    def _extend(self, start: int, remaining: int) -> None:
         """Try all ways to add exactly this many things of the kinds from this position on."""
-        if not self._budget.take() or not self._may_succeed(start, left):
+        if not self._budget.take() or not self._may_succeed(start, remaining):
             return
-        if not left:
+        if not remaining:
             if self._is_accepted():
                 self._best = self._worth, self._choice()
             return
         number = self._order[start]
-        for more in range(self.room(number, min(left, len(self._kinds[number].values))), -1, -1):
+        for more in range(self.room(number, min(remaining, len(self._kinds[number].values))), -1, -1):
             self._take(number, more)
-            self._extend(start + 1, left - more)
+            self._extend(start + 1, remaining - more)
             self._take(number, -more)
 
-    def _may_succeed(self, start: int, left: int) -> bool:
+    def _may_succeed(self, start: int, remaining: int) -> bool:
         """Tell whether this many more can meet the sums and be worth less than the best choice so far."""
         largest, worth = self._prospects_from(start)
-        if left >= len(worth):
+        if remaining >= len(worth):
             return False
-        if self._best is not None and self._worth + worth[left] >= self._best[0]:
+        if self._best is not None and self._worth + worth[remaining] >= self._best[0]:
             return False
-        return all([need <= gives[left] for need, gives in zip(self._needed, largest, strict=True)])
+        return all([need <= gives[remaining] for need, gives in zip(self._needed, largest, strict=True)])
 
 
 def _size(kind: Kind, needed: Sequence[int]) -> float:

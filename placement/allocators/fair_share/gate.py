@@ -30,13 +30,13 @@ class Competitor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A bound on what a queue may hold: the queue, the most it may hold, and what it would hold.
+    """A bound on what a queue may hold: the queue, its allowance, and what it would hold.
 
     In amounts of ``resource_class``, or as the largest fraction of any class if that is None.
     """
 
     path: str
-    most: float
+    allowance: float
     would_hold: float
     resource_class: str | None = None
 
@@ -97,12 +97,12 @@ def decide(
     >>> decide(shares, claim, competitors=[Competitor("root/bob", Task({"gpu": 1}, 1))]).count
     1
     """
-    leaf, (amounts, wanted) = claim.leaf, (claim.task.amounts, claim.task.count or 0)
+    leaf, (amounts, demand) = claim.leaf, (claim.task.amounts, claim.task.count or 0)
     if not any(amounts.values()):
-        return Decision("fair", wanted, {})
+        return Decision("fair", demand, {})
     limits = limits or {}
     within = bisect_right(
-        range(wanted), 0, key=lambda count: _exceeded(shares, leaf, _times(amounts, count + 1), limits) is not None
+        range(demand), 0, key=lambda count: _exceeded(shares, leaf, _times(amounts, count + 1), limits) is not None
     )
     pending = {leaf: [Task(amounts, within)]}
     for competitor in competitors:
@@ -110,7 +110,7 @@ def decide(
     with shares.restored():
         filling = fill(shares, pending, steps=steps, until=leaf)
     count = filling.served[leaf][0] if within else 0
-    if count == wanted:
+    if count == demand:
         return Decision("fair", count, {})
     with shares.restored():
         shares.use(leaf, added(shares.usage(leaf), _times(amounts, count)))
@@ -166,11 +166,11 @@ def _exceeded(shares: FairShares, claimant: str, more: Amounts, limits: Mapping[
         parts = [Fraction(amount, totals[name] or amount or 1) for name, amount in would_hold.items()]
         if max(parts, default=Fraction(0)) > exact(limits[path]):
             return Limit(path, float(limits[path]), float(max(parts)))
-    for path, left in shares.bounds(claimant)[1:]:
+    for path, remaining in shares.bounds(claimant)[1:]:
         for name, amount in more.items():
-            if amount and amount > left[name]:
+            if amount and amount > remaining[name]:
                 used = shares.usage(path)[name]
-                return Limit(path, used + left[name], used + amount, name)
+                return Limit(path, used + remaining[name], used + amount, name)
     return None
 
 
@@ -178,7 +178,7 @@ def _exceeded(shares: FairShares, claimant: str, more: Amounts, limits: Mapping[
 class Shortage:
     """How much of a class is free, and by how much others fall short of their entitlements together."""
 
-    left: int
+    free: int
     lacking: float
 
 
@@ -186,14 +186,14 @@ class Shortage:
 class Overdraft:
     """A node that holds too much of a class.
 
-    It may hold ``most``: its limit, or its entitlement rounded up to a whole unit. Without a ``shortage``, the limit is
+    ``allowance`` is its limit, or its entitlement rounded up to a whole unit. Without a ``shortage``, the limit is
     exceeded.
     """
 
     path: str
     resource_class: str
     holds: int
-    most: int
+    allowance: int
     shortage: Shortage | None = None
 
 
@@ -211,8 +211,8 @@ def overdraft(shares: FairShares, taken: Mapping[str, Amounts]) -> Overdraft | N
     >>> root = Branch("root", (Leaf("ann"), Leaf("bob")))
     >>> shares = FairShares(root, {"gpu": 10}, usage={"root/ann": {"gpu": 6}, "root/bob": {"gpu": 2}})
     >>> excess = overdraft(shares, {"root/ann": {"gpu": 1}})
-    >>> excess.path, excess.holds, excess.most, excess.shortage
-    ('root/ann', 6, 5, Shortage(left=2, lacking=3.0))
+    >>> excess.path, excess.holds, excess.allowance, excess.shortage
+    ('root/ann', 6, 5, Shortage(free=2, lacking=3.0))
     """
     excess = beyond_entitlement(shares, taken)
     if excess is None or excess.shortage is None or not _comes_first(shares, taken, excess.path):
@@ -230,19 +230,19 @@ def beyond_entitlement(shares: FairShares, taken: Mapping[str, Amounts]) -> Over
         if amount > 0
     }
     grown = dict(sorted(grown.items(), key=lambda item: (item[0][0].count(SEPARATOR), item)))
-    left_in = {path: left for leaf in taken for path, left in shares.bounds(leaf)[1:]}
+    remaining_in = {path: free for leaf in taken for path, free in shares.bounds(leaf)[1:]}
     for (path, name), holds in grown.items():
-        if path in left_in and left_in[path][name] < 0:
-            return Overdraft(path, name, holds, holds + left_in[path][name])
+        if path in remaining_in and remaining_in[path][name] < 0:
+            return Overdraft(path, name, holds, holds + remaining_in[path][name])
     entitlements = shares.entitlements(sorted({name for _path, name in grown}), more=_given_back(taken))
     for (path, name), holds in grown.items():
-        allowance = ceil(entitlements.of(path)[name])
+        allowance = ceil(entitlements.amounts(path)[name])
         if holds > allowance:
             other_leaves = [leaf for leaf in shares.leaves() if taken.get(leaf, {}).get(name, 0) <= 0]
-            missing = [entitlements.of(leaf)[name] - shares.usage(leaf)[name] for leaf in other_leaves]
-            left, lacking = shares.free()[name], sum([amount for amount in missing if amount > 0], Fraction(0))
-            if left < lacking:
-                return Overdraft(path, name, holds, allowance, Shortage(left, float(lacking)))
+            missing = [entitlements.amounts(leaf)[name] - shares.usage(leaf)[name] for leaf in other_leaves]
+            free, lacking = shares.free()[name], sum([amount for amount in missing if amount > 0], Fraction(0))
+            if free < lacking:
+                return Overdraft(path, name, holds, allowance, Shortage(free, float(lacking)))
     return None
 
 

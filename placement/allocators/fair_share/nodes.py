@@ -23,7 +23,7 @@ from placement.allocators.entries import exact
 from placement.allocators.fair_share.tree import Branch, Leaf, in_order, joined
 
 PRECISION = 192
-ONE = 1 << PRECISION
+SCALE = 1 << PRECISION
 """The share of whoever holds everything."""
 
 COMPARED = 96
@@ -62,12 +62,12 @@ class ClassWeight(NamedTuple):
 def ratio(used: int, total: int) -> int:
     """Return used / total as a share; 0/0 is 0, and any use of an empty total is a full share (HD-14).
 
-    >>> [ratio(used, total) / ONE for used, total in [(0, 0), (5, 0), (5, 10)]]
+    >>> [ratio(used, total) / SCALE for used, total in [(0, 0), (5, 0), (5, 10)]]
     [0.0, 1.0, 0.5]
     """
     if total > 0:
-        return used * ONE // total
-    return ONE if used else 0
+        return used * SCALE // total
+    return SCALE if used else 0
 
 
 def compared(share: int) -> int:
@@ -141,12 +141,12 @@ class Node:
                 self.share, self.weighted, self.dominant = vector[number], weighted, number if vector[number] else None
         self.level = compared(self.weighted)
         divisor = self.weighted
-        self.scaled = [part * ONE // divisor for part in vector] if divisor else [0] * len(vector)
+        self.scaled = [part * SCALE // divisor for part in vector] if divisor else [0] * len(vector)
 
     def weigh(self, weights: Sequence[ClassWeight]) -> None:
         """Set the weight in each class."""
         self.weights = [class_weight.weight.as_integer_ratio() for class_weight in weights]
-        self.beforehand = [int(class_weight.beforehand * ONE) for class_weight in weights]
+        self.beforehand = [int(class_weight.beforehand * SCALE) for class_weight in weights]
 
     def contribution(self) -> Contribution:
         """Return what this node adds to the branch above."""
@@ -156,7 +156,7 @@ class Node:
         """Return the sort key among siblings."""
         return (self.level + LAST * self.is_blocked,), self.index
 
-    def __lt__(self, _other: Any) -> bool:
+    def __lt__(self, _node: Any) -> bool:
         """Let heaps compare entries: nodes are compared only when all else ties, that is, with themselves."""
         return False
 
@@ -185,7 +185,7 @@ class BranchNode(Node):
         self._by_rank: list[tuple[Rank, Node]] = []
 
     @property
-    def left(self) -> list[int]:
+    def free(self) -> list[int]:
         """What is left of each class below the limit."""
         return [*map(sub, self.limit, self.usage)]
 
@@ -236,8 +236,8 @@ class BranchNode(Node):
         if first is None or not first.weighted:
             vector = list(self._blocked_sum)
         else:
-            both = zip(self._scaled_sum, self._blocked_sum, strict=True)
-            vector = [(first.weighted * scaled >> PRECISION) + blocked for scaled, blocked in both]
+            sums = zip(self._scaled_sum, self._blocked_sum, strict=True)
+            vector = [(first.weighted * scaled >> PRECISION) + blocked for scaled, blocked in sums]
         self.take(vector, classes)
         return self.counted != self.contribution() or self.rank != self.ranked()
 

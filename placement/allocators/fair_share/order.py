@@ -24,7 +24,7 @@ class Behind:
 
     reason: Reason
     node: NodeShare
-    other: NodeShare
+    rival: NodeShare
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +87,13 @@ class Filling:
 
     Args:
         served: leaf -> how many tasks it got from each of its entries, in their order.
-        given: leaf -> the sum of those tasks.
+        granted: leaf -> the sum of those tasks.
         order: the leaf served at each turn.
         complete: False if the steps ran out while tasks still fitted.
     """
 
     served: Mapping[str, tuple[int, ...]]
-    given: Mapping[str, Amounts]
+    granted: Mapping[str, Amounts]
     order: tuple[str, ...]
     complete: bool
 
@@ -120,7 +120,7 @@ def fill(
     >>> from placement.allocators.fair_share.tree import Branch, Leaf
     >>> shares = FairShares(Branch("root", (Leaf("a"), Leaf("b"))), {"cpu": 9, "memory": 18})
     >>> tasks = {"root/a": [Task({"cpu": 1, "memory": 4}, None)], "root/b": [Task({"cpu": 3, "memory": 1}, None)]}
-    >>> fill(shares, tasks).given
+    >>> fill(shares, tasks).granted
     {'root/a': {'cpu': 3, 'memory': 12}, 'root/b': {'cpu': 6, 'memory': 2}}
     """
     turns = {leaf: _turns(tasks) for leaf, tasks in pending.items()}
@@ -142,7 +142,9 @@ def fill(
     after = {leaf: shares.usage(leaf) for leaf in pending}
     return Filling(
         served={leaf: tuple(counts) for leaf, counts in served.items()},
-        given={leaf: {name: n - before[leaf][name] for name, n in amounts.items()} for leaf, amounts in after.items()},
+        granted={
+            leaf: {name: n - before[leaf][name] for name, n in amounts.items()} for leaf, amounts in after.items()
+        },
         order=tuple(order),
         complete=shares.first() is None,
     )

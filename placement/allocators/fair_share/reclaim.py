@@ -70,7 +70,11 @@ class Givers:
         """The lowest value up to which all together are enough, by sums; None if they never are."""
         needed = {need: amount for need, amount in self.missing.items() if amount > 0}
         for thing in sorted(self.held, key=lambda thing: thing.value):
-            needed = {need: left for need, amount in needed.items() if (left := amount - gives(thing).get(need, 0)) > 0}
+            needed = {
+                need: remaining
+                for need, amount in needed.items()
+                if (remaining := amount - gives(thing).get(need, 0)) > 0
+            }
             if not needed:
                 return thing.value
         return None
@@ -254,7 +258,7 @@ def is_fair_to_take(shares: FairShares, rights: ClaimRights, given_back: Sequenc
     Those who gave want it back, and the others what ``shares`` says they wait for.
     """
     claimant, task = rights.claimant, rights.task
-    waiting = {leaf: shares.wanted(leaf) for leaf in shares.leaves()}
+    waiting = {leaf: shares.pending_task(leaf) for leaf in shares.leaves()}
     with shares.restored():
         for thing in given_back:
             freed = {name: thing.amounts.get(name, 0) for name in shares.classes}

@@ -92,10 +92,10 @@ class ClaimRights:
         self.task = task
         self.priority = priority
         self.needs = {
-            (path, name): task[name] - left[name]
-            for path, left in shares.bounds(claimant)
+            (path, name): task[name] - free[name]
+            for path, free in shares.bounds(claimant)
             for name in task
-            if task[name] and task[name] > left[name]
+            if task[name] and task[name] > free[name]
         }
         self.lacking = {name: amount for (path, name), amount in self.needs.items() if path == self.root}
         needed = [name for _path, name in self.needs] if classes is None else classes
@@ -137,7 +137,7 @@ class ClaimRights:
             number
             for number, path in enumerate(way(self.claimant), start=1)
             for name, amount in self._with_claim(path).items()
-            if amount > self._entitlements.of(path)[name]
+            if amount > self._entitlements.amounts(path)[name]
         ]
         return max(beyond, default=0)
 
@@ -148,7 +148,7 @@ class ClaimRights:
     def surplus(self, path: str) -> tuple[int, ...]:
         """Return, by class, how many whole units a node may give."""
         if path not in self._surplus:
-            entitled, used = self._entitlements.of(path), self._shares.usage(path)
+            entitled, used = self._entitlements.amounts(path), self._shares.usage(path)
             self._surplus[path] = tuple([max(0, int(used[name] - entitled[name])) for name in self.classes])
         return self._surplus[path]
 
@@ -160,7 +160,8 @@ class ClaimRights:
     def _parting(self, giver: str) -> Parting:
         claimant, used = way(self.claimant)[len(way(giver)) - 1], self._shares.usage(giver)
         entitled = [
-            {name: float(amount) for name, amount in self._entitlements.of(path).items()} for path in (claimant, giver)
+            {name: float(amount) for name, amount in self._entitlements.amounts(path).items()}
+            for path in (claimant, giver)
         ]
         holds = {name: used[name] for name in self.classes}
         return Parting(claimant, giver, self._with_claim(claimant), entitled[0], holds, entitled[1])

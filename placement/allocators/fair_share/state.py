@@ -71,8 +71,8 @@ class TaskQueue:
     def lacking(self) -> set[int]:
         """The classes of which less is left than the task asks for."""
         requested = [(number, amount) for number, amount in enumerate(self.task) if amount]
-        lefts = [bound.left for bound in self.bounds]
-        return {number for left in lefts for number, amount in requested if amount > left[number]}
+        free_amounts = [bound.free for bound in self.bounds]
+        return {number for free in free_amounts for number, amount in requested if amount > free[number]}
 
 
 class FairShares:
@@ -151,9 +151,9 @@ class FairShares:
         self._note(leaf)
         may_block, branch = False, leaf.above
         while branch is not None:
-            left_before = branch.left
+            free_before = branch.free
             branch.usage = tuple(map(add, branch.usage, more))
-            may_block |= any(map(lt, map(min, left_before, branch.left), self._largest))
+            may_block |= any(map(lt, map(min, free_before, branch.free), self._largest))
             branch = branch.above
         if may_block:
             self._block_anew()
@@ -245,7 +245,7 @@ class FairShares:
 
         ``more`` has amounts of other classes that leaves want as well.
         """
-        wanted = {
+        wanted_classes = {
             leaf: {
                 name
                 for name, used, awaited in zip(self.classes, node.usage, self._queue_of[leaf].task, strict=True)
@@ -253,7 +253,9 @@ class FairShares:
             }
             for leaf, node in self._leaves.items()
         }
-        return Entitlements(self._nodes, self.totals(), wanted, classes=self.classes if classes is None else classes)
+        return Entitlements(
+            self._nodes, self.totals(), wanted_classes, classes=self.classes if classes is None else classes
+        )
 
     def leaves(self) -> Iterator[str]:
         """Yield the paths of all leaves in tree order."""
@@ -267,17 +269,17 @@ class FairShares:
         """Return the usage of a node and everything below it."""
         return self._named(self._nodes[path].usage)
 
-    def wanted(self, leaf: str) -> dict[str, int]:
+    def pending_task(self, leaf: str) -> dict[str, int]:
         """Return the task a leaf waits for."""
         return self._named(self._queue_of[leaf].task)
 
     def free(self) -> dict[str, int]:
         """Return what is left of each class, negative where usage exceeds the total."""
-        return self._named(self._branches[0].left)
+        return self._named(self._branches[0].free)
 
     def bounds(self, leaf: str) -> list[tuple[str, dict[str, int]]]:
         """Return the bounds on a leaf, from the root down: the branch, and what is left of each class in it."""
-        return [(bound.path, self._named(bound.left)) for bound in self._queue_of[leaf].bounds]
+        return [(bound.path, self._named(bound.free)) for bound in self._queue_of[leaf].bounds]
 
     @contextmanager
     def restored(self) -> Iterator[None]:

@@ -43,23 +43,25 @@ class Fragmentation:
         self._weight_of_devices = sum(weights)
         self._least_room = [_Thresholds([task.amounts.get(name, 0) for task in self._tasks]) for name in self._classes]
         counts = [task.devices for task in self._tasks]
-        self._by_count = {count: _set_of([count == other for other in counts]) for count in sorted({*counts})}
+        self._by_count = {count: _set_of([count == task_count for task_count in counts]) for count in sorted({*counts})}
         self._weight = lru_cache(KEPT)(_sum_over(weights))
         self._users = lru_cache(KEPT)(lambda device: _set_of([task.can_use(device) for task in self._tasks]))
-        self._of = lru_cache(KEPT)(self._computed)  # Many hosts of a cloud are in the same state.
+        self._of_remains = lru_cache(KEPT)(self._computed)  # Many hosts of a cloud are in the same state.
 
-    def of(self, host: FreeHost) -> float:
+    def of_host(self, host: FreeHost) -> float:
         """Return the fragmentation of a host."""
-        return self._of((tuple([host.free.get(name, 0) for name in self._classes]), tuple(sorted(host.devices))))
+        return self._of_remains(
+            (tuple([host.free.get(name, 0) for name in self._classes]), tuple(sorted(host.devices)))
+        )
 
     def _computed(self, remains: _Remains) -> float:
         free, devices = remains
         users = [self._users(device) for device in devices]
         fitting = self._with_enough_of(users)
-        for thresholds, left in zip(self._least_room, free, strict=True):
-            fitting &= thresholds.met_by(left)
-        used = sum([device.left * self._weight(fitting & of) for device, of in zip(devices, users, strict=True)])
-        return sum([device.left for device in devices]) * self._weight_of_devices - used
+        for thresholds, amount in zip(self._least_room, free, strict=True):
+            fitting &= thresholds.met_by(amount)
+        used = sum([device.free * self._weight(fitting & tasks) for device, tasks in zip(devices, users, strict=True)])
+        return sum([device.free for device in devices]) * self._weight_of_devices - used
 
     def _with_enough_of(self, users: Sequence[int]) -> int:
         """Return the tasks that can use as many devices as they ask for, given which tasks can use each device."""
@@ -78,11 +80,11 @@ class _Thresholds:
 
     def __init__(self, amounts: Sequence[int]) -> None:
         self._amounts = sorted({*amounts})
-        tasks = [_set_of([amount == other for other in amounts]) for amount in self._amounts]
+        tasks = [_set_of([amount == task_amount for task_amount in amounts]) for amount in self._amounts]
         self._met: list[int] = [0, *accumulate(tasks, or_)]
 
-    def met_by(self, left: int) -> int:
-        return self._met[bisect_right(self._amounts, left)]
+    def met_by(self, amount: int) -> int:
+        return self._met[bisect_right(self._amounts, amount)]
 
 
 def _set_of(members: Sequence[bool]) -> int:
@@ -95,7 +97,7 @@ def _sum_over(weights: Sequence[float]) -> Callable[[int], float]:
     for first in range(0, len(weights), 8):
         sums = [0.0]  # Of every subset of eight weights, indexed by its bit mask.
         for weight in weights[first : first + 8]:
-            sums += [known + weight for known in sums]
+            sums += [subset_sum + weight for subset_sum in sums]
         tables.append(sums)
     return lambda members: sum(map(getitem, tables, members.to_bytes(len(tables), "little")))
 
@@ -122,24 +124,24 @@ class Offcuts:
     """
 
     def __init__(self, demand: Mapping[int, float], *, size: int) -> None:
-        wanted = {share: weight for share, weight in demand.items() if 0 < share <= size and weight > 0}
-        self._unit = gcd(size, *wanted)
-        shares = [share // self._unit for share in wanted]
-        prices = _prices(shares, list(wanted.values()), size // self._unit)
+        weights = {share: weight for share, weight in demand.items() if 0 < share <= size and weight > 0}
+        self._unit = gcd(size, *weights)
+        shares = [share // self._unit for share in weights]
+        prices = _prices(shares, list(weights.values()), size // self._unit)
         worth, _last = _dearest(shares, prices, size // self._unit)
         whole = worth[-1] or 1.0
         self._worth = [value / whole for value in worth]
 
-    def worth(self, left: int) -> float:
+    def worth(self, remainder: int) -> float:
         """Return the worth of a remainder, in whole devices."""
-        return self._worth[min(left // self._unit, len(self._worth) - 1)]
+        return self._worth[min(remainder // self._unit, len(self._worth) - 1)]
 
-    def lost(self, left: int, share: int) -> float:
+    def lost(self, remainder: int, share: int) -> float:
         """Return the worth destroyed, besides the share's own, when it is taken from a remainder.
 
         A share's own worth is that of a remainder of its size.
         """
-        return self.worth(left) - self.worth(left - share) - self.worth(share)
+        return self.worth(remainder) - self.worth(remainder - share) - self.worth(share)
 
 
 def _prices(shares: Sequence[int], weights: Sequence[float], size: int) -> list[float]:
@@ -152,8 +154,8 @@ def _prices(shares: Sequence[int], weights: Sequence[float], size: int) -> list[
         sums = [so_far + price / worth[size] for so_far, price in zip(sums, prices, strict=True)]
         cut = _cut(shares, last)
         over = [number * total / weight for number, weight in zip(cut, weights, strict=True)]
-        most = max(over)
-        prices = [price * exp(-RATE * much / most) for price, much in zip(prices, over, strict=True)]
+        highest = max(over)
+        prices = [price * exp(-RATE * much / highest) for price, much in zip(prices, over, strict=True)]
     return sums
 
 

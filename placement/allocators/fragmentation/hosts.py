@@ -12,7 +12,7 @@ from placement.allocators.entries import InvalidEntry, Number, best_match, check
 class FreeDevice(NamedTuple):
     """A device: the units left, and its kind, such as a GPU model."""
 
-    left: int
+    free: int
     kind: str = ""
 
 
@@ -32,10 +32,10 @@ class FreeHost:
 
     def after(self, task: "DeviceTask", chosen: tuple[int, ...]) -> "FreeHost":
         """Return the host after placing a task that takes its shares from the devices with these numbers."""
-        free = {name: left - task.amounts.get(name, 0) for name, left in self.free.items()}
+        free = {name: amount - task.amounts.get(name, 0) for name, amount in self.free.items()}
         devices = list(self.devices)
         for number in chosen:
-            devices[number] = FreeDevice(devices[number].left - task.share, devices[number].kind)
+            devices[number] = FreeDevice(devices[number].free - task.share, devices[number].kind)
         return FreeHost(free, tuple(devices))
 
 
@@ -69,7 +69,7 @@ class DeviceTask:
 
     def can_use(self, device: FreeDevice) -> bool:
         """Tell whether a device has the share left and is of an acceptable kind."""
-        return device.left >= self.share and (not self.kinds or device.kind in self.kinds)
+        return device.free >= self.share and (not self.kinds or device.kind in self.kinds)
 
     def usable(self, host: FreeHost) -> list[int]:
         """Return the numbers of the host's devices that the task can use; none if it does not fit."""

@@ -78,26 +78,26 @@ class LearntMix:
         factor = 0.5 ** (max(0.0, now - self._at) / HALF_LIFE_S)
         self._at = max(now, self._at)
         often = _sums(self._allocated, news._allocated, factor)
-        asked = _sums(self._asked, news._asked, factor)
+        requested = _sums(self._asked, news._asked, factor)
         self._allocated = _first(often, sorted(often, key=lambda size: -often[size]))
-        self._asked = _first(asked, sorted(asked, key=lambda work: (-often[size_of(work)], -asked[work])))
+        self._asked = _first(requested, sorted(requested, key=lambda work: (-often[size_of(work)], -requested[work])))
 
-    def expected(self, most: int) -> dict[DeviceTask, float]:
+    def expected(self, limit: int) -> dict[DeviceTask, float]:
         """Return how often each task was allocated, the most frequent first."""
         weights: dict[TaskForm, float] = defaultdict(float)
         for work, often in self._by_kinds():
             for task in work:
                 weights[task] += often
-        forms = sorted(weights, key=lambda form: -weights[form])[:most]
+        forms = sorted(weights, key=lambda form: -weights[form])[:limit]
         return {_task(*form): weights[form] for form in forms}
 
     def _by_kinds(self) -> Iterator[tuple[Work, float]]:
         """Divide what was allocated of each size among the requests for that size."""
-        asked: dict[Work, dict[Work, float]] = defaultdict(dict)
+        requests: dict[Work, dict[Work, float]] = defaultdict(dict)
         for work, often in self._asked.items():
-            asked[size_of(work)][work] = often
+            requests[size_of(work)][work] = often
         for size, allocated in self._allocated.items():
-            forms = asked.get(size) or {size: 1.0}
+            forms = requests.get(size) or {size: 1.0}
             total = sum(forms.values())
             yield from [(work, allocated * often / total) for work, often in forms.items()]
 
@@ -115,8 +115,8 @@ class LearntMix:
         return mix
 
 
-def _sums(known: Mapping[Work, float], new: Mapping[Work, float], factor: float) -> WorkWeights:
-    sums = defaultdict(float, {work: often * factor for work, often in known.items()})
+def _sums(old: Mapping[Work, float], new: Mapping[Work, float], factor: float) -> WorkWeights:
+    sums = defaultdict(float, {work: often * factor for work, often in old.items()})
     for work, often in new.items():
         sums[work] += often
     return sums

@@ -54,7 +54,7 @@ class Outlook:
 
     def useless(self, host: FreeHost) -> float:
         """Return how much of a host's free devices the expected work cannot use on average, in whole devices."""
-        return self._fragmentation.of(host) / self.supply.size
+        return self._fragmentation.of_host(host) / self.supply.size
 
     def cost(self, host: FreeHost, task: DeviceTask, device: FreeDevice | None = None) -> float:
         """Return the cost of placing a task on a host, in whole devices; negative if that reduces fragmentation.
@@ -98,8 +98,8 @@ class Outlook:
             return []
         best = self.best_devices(host, task)
         single = replace(task, devices=1)
-        others = [number for number in task.usable(host) if number not in best]
-        return [*sorted(best), *sorted(others, key=lambda number: self.cost_on(host, single, (number,)))]
+        alternatives = [number for number in task.usable(host) if number not in best]
+        return [*sorted(best), *sorted(alternatives, key=lambda number: self.cost_on(host, single, (number,)))]
 
     def cost_on(self, host: FreeHost, task: DeviceTask, chosen: tuple[int, ...]) -> float:
         """Return the cost if a task takes its shares from the devices with these numbers."""
@@ -107,7 +107,7 @@ class Outlook:
         after = host.after(task, chosen)
         taken = [host.devices[number] for number in chosen]
         gradient = self.useless(after) - self.useless(host)
-        offcut = sum([self._offcuts.lost(device.left, task.share) for device in taken])
+        offcut = sum([self._offcuts.lost(device.free, task.share) for device in taken])
         scarce = sum([self._scarcity.get(device.kind, 0.0) for device in taken]) * task.share / size
         cost = (
             weights.gradient * gradient
@@ -120,8 +120,8 @@ class Outlook:
     def _room(self, host: FreeHost) -> float:
         """Return how empty a host is compared to the largest one, from 0 to 1."""
         largest = self.supply.largest
-        parts = [host.free.get(name, 0) / most for name, most in largest.items() if most]
-        parts.append(sum([device.left for device in host.devices]) / (self.supply.size * self.supply.most_devices))
+        parts = [host.free.get(name, 0) / largest_amount for name, largest_amount in largest.items() if largest_amount]
+        parts.append(sum([device.free for device in host.devices]) / (self.supply.size * self.supply.most_devices))
         return sum(parts) / len(parts)
 
 
@@ -146,8 +146,8 @@ def _sets(alike: Sequence[Sequence[int]], number: int) -> Iterator[tuple[int, ..
         return
     for place, numbers in enumerate(alike):
         for count in range(min(len(numbers), number), 0, -1):
-            for others in _sets(alike[place + 1 :], number - count):
-                yield (*numbers[:count], *others)
+            for further in _sets(alike[place + 1 :], number - count):
+                yield (*numbers[:count], *further)
 
 
 def scarcity(expected: Mapping[DeviceTask, float], units: Mapping[str, int]) -> dict[str, float]:
@@ -159,12 +159,12 @@ def scarcity(expected: Mapping[DeviceTask, float], units: Mapping[str, int]) -> 
     >>> scarcity({any_: 3, a100: 1}, {"A100": 100, "T4": 100})
     {'A100': 0.5, 'T4': 0.0}
     """
-    asked = {task: weight * task.devices * task.share for task, weight in expected.items()}
-    total = sum(asked.values()) or 1.0
-    found = dict.fromkeys(units, 0.0)
-    for task, much in asked.items():
+    demand = {task: weight * task.devices * task.share for task, weight in expected.items()}
+    total = sum(demand.values()) or 1.0
+    ratios = dict.fromkeys(units, 0.0)
+    for task, much in demand.items():
         among = [kind for kind in task.kinds if units.get(kind)]
         supply = sum([units[kind] for kind in among])
         for kind in among:
-            found[kind] += much / total * sum(units.values()) / supply
-    return found
+            ratios[kind] += much / total * sum(units.values()) / supply
+    return ratios

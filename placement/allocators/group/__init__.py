@@ -89,7 +89,9 @@ def allocate(node: Offer, containers: Sequence[Container], rules: Rules = USUAL_
     {'cpu': 'cpu', 'gpu/0/memory': 'gpu/dev0/memory', 'gpu/1/memory': 'gpu/dev2/memory'}
     """
     root = location_tree(node.allocatable, node.used)
-    requirements = [requirement_tree(each.requested, each.phase, each.recorded) for each in containers]
+    requirements = [
+        requirement_tree(container.requested, container.phase, container.recorded) for container in containers
+    ]
     if not any([container.requested for container in containers]):
         return GroupAllocation(feasible=True, complete=True, mappings=tuple([{} for _container in containers]))
     placement = place(root, requirements, rules)
@@ -102,7 +104,7 @@ def allocate(node: Offer, containers: Sequence[Container], rules: Rules = USUAL_
         placement.feasible,
         placement.complete,
         score=float(placement.objective.score),
-        mappings=tuple([{name: mapping[name] for name in each.requested} for mapping, each in mappings]),
+        mappings=tuple([{name: mapping[name] for name in container.requested} for mapping, container in mappings]),
         taken={join_name(path, base): amount for (path, base), amount in placement.taken.items()},
         objective=placement.objective,
     )

@@ -2,7 +2,7 @@
 
 Exact: finds a placement whenever one exists, the best one in the order of ``Objective``, ties by the natural order of
 location names. Neither labels nor the order of the input matter. Where siblings never share a location, tables solve
-the problem in polynomial time (``apart``). Otherwise a branch-and-bound search over all requirements runs within a
+the problem in polynomial time (``sibling_tables``). Otherwise a branch-and-bound search over all requirements runs in a
 budget. It memoises states by number, as the number alone determines what can follow, and tries only the first of
 interchangeable locations. It prunes branches whose upper bound does not beat the incumbent: every requirement yet to be
 placed raises the score by as much as it does at its best location.
@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from placement.allocators.budget import Budget
-from placement.allocators.group.apart import Apart
 from placement.allocators.group.locations import Locations, ScoredCapacity
 from placement.allocators.group.objective import USUAL_RULES, Objective, Rules, Weights
 from placement.allocators.group.requirements import RequirementNode, Requirements
+from placement.allocators.group.sibling_tables import SiblingTables
 from placement.allocators.group.state import OUTERMOST, CapacityState, Option, Pick, Picks, State
 from placement.allocators.group.tree import Location, Path, Placed, Requirement
 
@@ -77,7 +77,7 @@ def place(
     budget = Budget(STEPS) if budget is None else budget
     locations = Locations(root, rules.scorer_for)
     built = Requirements(locations)
-    nodes = built.of(requirements)
+    nodes = built.nodes(requirements)
     if sum([node.size[0] for node in nodes]) > MAX_REQUIREMENTS:
         raise ValueError(f"At most {MAX_REQUIREMENTS} requirements, their parts included, can be placed at once.")
     unmet = tuple([requirement for node in nodes for requirement in _hopeless(node)])
@@ -92,11 +92,11 @@ def _best_placement(
     weights = Weights(locations, rules.levels)
     ordered = sorted(nodes, key=lambda node: node.rank_of_container)
     picks = Picks(locations, ordered, distinct=rules.distinct)
-    tables = Apart(locations, weights, built, distinct=rules.distinct)
+    tables = SiblingTables(locations, weights, built, distinct=rules.distinct)
     if tables.applies(ordered):
         places, complete = tables.best(ordered[0]), True
         # This is polynomial and runs to its end regardless of the budget, but leaves less of it to others.
-        budget.take(min(budget.left, tables.tries * STEPS_OF_A_TRY))
+        budget.take(min(budget.remaining, tables.tries * STEPS_OF_A_TRY))
     else:
         places = _BranchAndBound(locations, weights, picks, budget=budget).best()
         complete = not budget.was_hit

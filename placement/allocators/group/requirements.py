@@ -67,7 +67,7 @@ class Requirements:
         self._viable: dict[Form, frozenset[int]] = {}
         self._free = [locations.free(index) for index in range(len(locations.all))]
 
-    def of(self, containers: Sequence[Requirement]) -> list[RequirementNode]:
+    def nodes(self, containers: Sequence[Requirement]) -> list[RequirementNode]:
         """Return the nodes of containers, in the order given.
 
         Raises:

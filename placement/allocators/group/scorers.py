@@ -105,20 +105,20 @@ ENUMERATION = Scorer(judge_enumeration, diminishing=True)
 
 
 class Units(NamedTuple):
-    """The amounts in which a resource can be allocated: each at least ``least``, in steps; at most ``most`` in all."""
+    """The amounts in which a resource can be allocated: each at least ``least``, in steps; up to ``max_total``."""
 
     least: int = 0
-    most: int | None = None
+    max_total: int | None = None
     step: int = 1
 
     def allow(self, amounts: Sequence[int], together: int) -> bool:
         """Tell whether these amounts are allowed, given their total including earlier ones.
 
-        >>> Units(least=2, most=6, step=2).allow([4, 2], 6), Units(most=6).allow([4], 8), Units(step=2).allow([1], 2)
-        (True, False, False)
+        >>> Units(least=2, max_total=6, step=2).allow([4, 2], 6), Units(max_total=6).allow([4], 8)
+        (True, False)
         """
         fits = all([amount == 0 or (amount >= self.least and amount % self.step == 0) for amount in amounts])
-        return fits and (self.most is None or together <= self.most)
+        return fits and (self.max_total is None or together <= self.max_total)
 
 
 ANY_AMOUNT = Units()

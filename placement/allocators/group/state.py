@@ -330,7 +330,7 @@ class State:
         """Return (location, resource) -> the increase in usage."""
         taken = {}
         before_and_after = zip(self._locations.all, self._positions, self.records, strict=True)
-        for location, positions, (capacities, *_rest) in before_and_after:
+        for location, positions, (capacities, *_unchanged) in before_and_after:
             for base, position in positions.items():
                 added = capacities[position][3].total - location.capacities[base].used.total
                 if added:

@@ -35,21 +35,21 @@ class OwnPart:
     """How much of a request a node provides itself where others may provide the rest, or bounds on that.
 
     Args:
-        most: the most that it provides of each class.
+        limit: the most that it provides of each class.
         least: the least that it provides of each class, if it provides any.
         is_certain: whether it provides exactly that. Otherwise it may provide nothing of some classes, and its score is
             an upper bound.
     """
 
-    most: NodeAmounts
+    limit: NodeAmounts
     least: NodeAmounts
     is_certain: bool = False
 
     @classmethod
     def exactly(cls, amounts: NodeAmounts) -> "OwnPart":
         """Return the part of a node that provides exactly this."""
-        given = asked_amounts(amounts)
-        return cls(given, given, is_certain=True)
+        demand = asked_amounts(amounts)
+        return cls(demand, demand, is_certain=True)
 
     def in_any_case(self, name: str) -> int:
         """Return how much of a class the node is certain to provide."""
@@ -62,7 +62,7 @@ class FitTerm(NamedTuple):
     name: str
     weight: int
     least: int
-    most: int
+    limit: int
     packs: bool
 
 
@@ -113,30 +113,30 @@ def asked_amounts(requested: NodeAmounts) -> dict[str, int]:
 
 
 def terms_of(
-    profile: Profile, requested: NodeAmounts, known: Iterable[str], own: OwnPart | None = None
+    profile: Profile, requested: NodeAmounts, node_classes: Iterable[str], own: OwnPart | None = None
 ) -> ScoringTerms:
-    """Specialise a profile for a request, given that nodes have only ``known`` and named classes.
+    """Specialise a profile for a request, given that nodes have only ``node_classes`` and named classes.
 
     ``own`` is what a node provides of the request itself, by default everything.
     """
-    asked = asked_amounts(requested)
-    universe = {*known, *asked}
+    demand = asked_amounts(requested)
+    universe = {*node_classes, *demand}
     sra = profile.sra if profile.sra and profile.sra.weight else None
-    part = own or OwnPart.exactly(asked)
+    part = own or OwnPart.exactly(demand)
     return ScoringTerms(
-        fit=_fit_terms(profile.fit, asked, part) if profile.fit and profile.fit.weight else (),
+        fit=_fit_terms(profile.fit, demand, part) if profile.fit and profile.fit.weight else (),
         scarce=_scarce_terms(sra, part, universe) if sra else (),
-        needed=tuple(filter(part.in_any_case, part.most)) if sra and sra.mode == "upstream" else (),
+        needed=tuple(filter(part.in_any_case, part.limit)) if sra and sra.mode == "upstream" else (),
         reserves=_reserves(profile.proportional, part, universe) if profile.proportional else (),
     )
 
 
-def _fit_terms(fit: Fit, asked: NodeAmounts, part: OwnPart) -> tuple[FitTerm, ...]:
-    matches = [(name, best_match(fit.resources, name)) for name in asked]
+def _fit_terms(fit: Fit, demand: NodeAmounts, part: OwnPart) -> tuple[FitTerm, ...]:
+    matches = [(name, best_match(fit.resources, name)) for name in demand]
     configured = [(name, fit.resources[pattern]) for name, pattern in matches if pattern is not None]
     weights = _whole([preference.weight for _name, preference in configured])
     return tuple(
-        FitTerm(name, weight, part.least.get(name, 0), part.most.get(name, 0), preference.type == "MostAllocated")
+        FitTerm(name, weight, part.least.get(name, 0), part.limit.get(name, 0), preference.type == "MostAllocated")
         for (name, preference), weight in zip(configured, weights, strict=True)
         if weight
     )
@@ -145,7 +145,7 @@ def _fit_terms(fit: Fit, asked: NodeAmounts, part: OwnPart) -> tuple[FitTerm, ..
 def _scarce_terms(sra: Sra, part: OwnPart, universe: set[str]) -> tuple[ScarceTerm, ...]:
     members = _members(sra.resources, universe)
     weights = _whole(list(sra.resources.values()))
-    spared = part.most if sra.mode == "unneeded" else {}
+    spared = part.limit if sra.mode == "unneeded" else {}
     return tuple(
         ScarceTerm(tuple(name for name in members[pattern] if name not in spared), weight)
         for pattern, weight in zip(sra.resources, weights, strict=True)
@@ -154,10 +154,10 @@ def _scarce_terms(sra: Sra, part: OwnPart, universe: set[str]) -> tuple[ScarceTe
 
 def _reserves(policy: Proportional, part: OwnPart, universe: set[str]) -> tuple[Reserve, ...]:
     members = _members(policy.reserve, universe)
-    if policy.exempt == "all" and any(name in part.most for names in members.values() for name in names):
+    if policy.exempt == "all" and any(name in part.limit for names in members.values() for name in names):
         return ()
     reserves = (
-        Reserve(primary, part.most.get(primary, 0), secondary, part.in_any_case(secondary), exact(units))
+        Reserve(primary, part.limit.get(primary, 0), secondary, part.in_any_case(secondary), exact(units))
         for pattern, secondaries in policy.reserve.items()
         for primary in members[pattern]
         for secondary, units in secondaries.items()
@@ -203,7 +203,9 @@ class NodeScorer:
         self._factors = _factors(profile, terms)
         at = {name: position for position, name in enumerate(terms.classes)}
         # Tuples, because thousands of nodes are scored.
-        self._fit = [(at[term.name], term.weight, term.least, term.most, term.packs) for term in terms.fit if term.most]
+        self._fit = [
+            (at[term.name], term.weight, term.least, term.limit, term.packs) for term in terms.fit if term.limit
+        ]
         self._scarce = [(term.weight, [at[name] for name in term.names]) for term in terms.scarce if term.names]
         self._all_scarce = sum([term.weight for term in terms.scarce])
         self._needed = [at[name] for name in terms.needed]
@@ -228,20 +230,20 @@ class NodeScorer:
         keeps: Any = True
         for primary, secondary, term, (units, per) in self._reserves:
             idle = allocatable[primary] - used[primary] - term.primary_amount
-            left = (allocatable[secondary] - used[secondary] - term.secondary_amount) * per
-            keeps = keeps & ((allocatable[primary] <= 0) | (left >= idle * (idle > 0) * units))
+            idle_secondary = (allocatable[secondary] - used[secondary] - term.secondary_amount) * per
+            keeps = keeps & ((allocatable[primary] <= 0) | (idle_secondary >= idle * (idle > 0) * units))
         return keeps
 
-    def largest(self, most: Mapping[str, int]) -> int:
+    def largest(self, limits: Mapping[str, int]) -> int:
         """Return a bound on all integers that scores pass through, given one on the amounts of each class."""
-        terms, (mean, avoided, common), amount = self._terms, self._factors, max(most.values(), default=1)
+        terms, (mean, avoided, common), amount = self._terms, self._factors, max(limits.values(), default=1)
         weight = sum([term.weight for term in terms.fit]) * mean + self._all_scarce * avoided + common
-        asked = max([term.most + term.least for term in terms.fit], default=0)
+        demand = max([term.limit + term.least for term in terms.fit], default=0)
         reserves = [
             (2 * amount + term.primary_amount + term.secondary_amount) * max(ratio)
             for *_positions, term, ratio in self._reserves
         ]
-        return max(prod([most[term.name] for term in terms.fit]) * weight, 2 * amount + asked, *reserves)
+        return max(prod([limits[term.name] for term in terms.fit]) * weight, 2 * amount + demand, *reserves)
 
     def _weighed(self, allocatable: Sequence[Any], used: Sequence[Any], factors: "_ScoreFactors") -> Any:
         numerator, denominator = self._mean(allocatable, used)
@@ -254,25 +256,25 @@ class NodeScorer:
         numerator: Any = 0
         denominator: Any = 1
         has_room: Any = True
-        for position, weight, least, most, packs in self._fit:
-            there, after, full = allocatable[position], used[position] + least, used[position] + most
-            fits, is_there = after <= there, there > 0
-            counting = full + (there - full) * (full > there) if packs else there - after
-            counts = is_there & fits
-            factor = (there - 1) * counts + 1
+        for position, weight, least, limit, packs in self._fit:
+            capacity, after, full = allocatable[position], used[position] + least, used[position] + limit
+            fits, is_present = after <= capacity, capacity > 0
+            counting = full + (capacity - full) * (full > capacity) if packs else capacity - after
+            counts = is_present & fits
+            factor = (capacity - 1) * counts + 1
             numerator = numerator * factor + denominator * counting * (weight * counts)
             denominator = denominator * factor
-            has_room = has_room & (fits | (there <= 0))
+            has_room = has_room & (fits | (capacity <= 0))
         return numerator * has_room if self._is_alone else numerator, denominator
 
     def _avoided(self, allocatable: Sequence[Any]) -> Any:
         """Return the weight of the scarce resources that do not count against a node."""
-        left: Any = self._all_scarce
+        spared: Any = self._all_scarce
         for weight, positions in self._scarce:
-            left = left - weight * reduce(or_, [allocatable[position] > 0 for position in positions])
+            spared = spared - weight * reduce(or_, [allocatable[position] > 0 for position in positions])
         for position in self._needed:
-            left = left * (allocatable[position] > 0)
-        return left
+            spared = spared * (allocatable[position] > 0)
+        return spared
 
 
 class _ScoreFactors(NamedTuple):
@@ -296,14 +298,14 @@ def _per_unit(policy: Fit | Sra | None, weights: list[int]) -> Fraction:
 
 
 def scorer_for(
-    profile: Profile, requested: Mapping[str, int], known: Iterable[str] = (), own: OwnPart | None = None
+    profile: Profile, requested: Mapping[str, int], node_classes: Iterable[str] = (), own: OwnPart | None = None
 ) -> NodeScorer:
     """Compile a profile for a request.
 
     Args:
         profile: the policies.
         requested: resource class -> amount.
-        known: every class that nodes may have; needed where scarce or primary classes are given as a family.
+        node_classes: every class that nodes may have; needed where scarce or primary classes are given as a family.
         own: how much of the request a node provides itself where others may provide the rest: it is charged no more
             than that, and a class of which it provides nothing, or more than it has left, counts as one that it lacks.
             Where that is uncertain, the score is an upper bound over all ways to share it with others. By default the
@@ -318,7 +320,7 @@ def scorer_for(
     >>> scorer.score((0, 16), (0, 0)), scorer.score((8, 16), (0, 0))
     (1750.0, 750.0)
     """
-    return NodeScorer(profile, terms_of(profile, requested, known, own), is_alone=own is None)
+    return NodeScorer(profile, terms_of(profile, requested, node_classes, own), is_alone=own is None)
 
 
 MAX_COMPILED = 512
@@ -332,13 +334,13 @@ class Scorers:
         self._profile = profile
         self._compiled: dict[Hashable, NodeScorer] = {}
 
-    def of(self, requested: Mapping[str, int], known: AbstractSet[str], own: OwnPart) -> NodeScorer:
+    def scorer(self, requested: Mapping[str, int], node_classes: AbstractSet[str], own: OwnPart) -> NodeScorer:
         """Return ``scorer_for`` a request; the arguments are the same."""
-        most, least = frozenset(own.most.items()), frozenset(own.least.items())
-        request = frozenset(requested.items()), known, most, least, own.is_certain
+        limit, least = frozenset(own.limit.items()), frozenset(own.least.items())
+        request = frozenset(requested.items()), node_classes, limit, least, own.is_certain
         scorer = self._compiled.get(request)
         if scorer is None:
             if len(self._compiled) >= MAX_COMPILED:
                 self._compiled.clear()
-            scorer = self._compiled[request] = scorer_for(self._profile, requested, known, own)
+            scorer = self._compiled[request] = scorer_for(self._profile, requested, node_classes, own)
         return scorer

@@ -192,7 +192,7 @@ def turn_json(turn: Turn, members: abc.Mapping[str, str], settings: FairShareSet
 
 
 def _behind(behind: Behind) -> dict[str, Any]:
-    return {"reason": behind.reason, "node": _compared(behind.node), "other": _compared(behind.other)}
+    return {"reason": behind.reason, "node": _compared(behind.node), "other": _compared(behind.rival)}
 
 
 def _compared(node: NodeShare) -> dict[str, Any]:
@@ -272,7 +272,7 @@ def fill_pending(call: Call) -> Response:
         {
             **named(members[leaf], settings),
             "served": list(served),
-            "given": filling.given[leaf],
+            "given": filling.granted[leaf],
             "share": filled.nodes[leaf].share,
             "blocked": filled.nodes[leaf].is_blocked,
         }

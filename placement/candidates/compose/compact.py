@@ -80,7 +80,7 @@ class CompactFirst:
         self._plan = plan
         self._budget = budget
         # The ordered search has as many steps of its own, to leave all to the plain search it may fall back on.
-        self._for_order = RequestBudget(per_tree=budget.per_tree, per_request=budget.left)
+        self._for_order = RequestBudget(per_tree=budget.per_tree, per_request=budget.remaining)
         self._few = few
         self._composer = SlotComposer(plan, budget)
         self._sketcher = self._composer.sketcher
@@ -103,7 +103,7 @@ class CompactFirst:
         of_form = self._memo.get(form, _NOT_COMPOSED)
         # A step for each candidate; if too few are left, the search uses them up.
         steps = None if of_form.readers is None else len(of_form.readers)
-        if steps is not None and steps <= self._budget.left and self._budget.take(steps):
+        if steps is not None and steps <= self._budget.remaining and self._budget.take(steps):
             return of_form.read_off(sketch[1])
         if self._combinations(tree) <= self._few and not self._memo.is_full:
             return self._first_of_form(tree, sketch, form)

@@ -265,7 +265,7 @@ class TreeParts:
             count=count,
             per_subtree=part.group.per_subtree,
             amounts={name: amount for name, amount in part.slot.resources if name in plan.contended},
-            apart=self._terms.request.isolate and part.slot.is_granular,
+            is_isolated=self._terms.request.isolate and part.slot.is_granular,
             exclusive=tuple([level for level in part.exclusive if not (has_device and level == THE_DEVICE)]),
             by_card=has_device,
             takes=bool(part.slot.resources),

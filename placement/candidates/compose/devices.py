@@ -139,7 +139,7 @@ class DeviceComposer:
         if allocations is None and budget.is_used_up:
             return DeviceAllocations((), complete=False)
         if allocations is None:
-            allocations = allocate(problem.host, problem.request, most=ways, budget=budget)
+            allocations = allocate(problem.host, problem.request, max_ways=ways, budget=budget)
             memo.remember(key, allocations)
         return allocations
 

@@ -159,7 +159,7 @@ class PathComposer:
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:  # noqa: ARG002 - details say all
         """Return the best way to serve the request in a tree; none if the budget runs out before one is found."""
         of_search = budget.child(STEPS)
-        if of_search.left < STEPS_OF_A_TRY:
+        if of_search.remaining < STEPS_OF_A_TRY:
             return Proposals(complete=False)
         (usable,) = self._locks.usable([list(details.parents)], details)
         root, ids = _locations(details, self._levels, frozenset(usable))

@@ -270,8 +270,8 @@ class _Ways:
         if self._is_every:
             return self._packing.copies(free, budget=budget)
         # The less is free, the fewer ways there are.
-        bundles, is_every = self._bundles(free, RequestBudget(per_request=budget.left))
-        budget.take(min(budget.left, STEPS_OF_A_WAY * len(bundles)))
+        bundles, is_every = self._bundles(free, RequestBudget(per_request=budget.remaining))
+        budget.take(min(budget.remaining, STEPS_OF_A_WAY * len(bundles)))
         packed = BundlePacking(bundles, self._kinds).copies(free, budget=budget)
         return packed if is_every else Copies(packed.least, bound)
 
@@ -284,7 +284,7 @@ class _Ways:
         few = [choice for choice in islice(choices, MAX_CHOICES + 1) if self._composing.take()]
         takings = sorted({self._taken(choice) for choice in few}, key=lambda taken: sum([much for _, much in taken]))
         bundles = undominated([dict(taken) for taken in takings[:MAX_BUNDLES]])
-        is_all = len(few) <= MAX_CHOICES and self._composing.left and not budget.was_hit
+        is_all = len(few) <= MAX_CHOICES and self._composing.remaining and not budget.was_hit
         return bundles, bool(is_all) and len(takings) <= MAX_BUNDLES
 
     def _tree(self, free: Sequence[int]) -> Tree:

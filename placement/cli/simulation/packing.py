@@ -54,9 +54,9 @@ class FillingHosts:
         """Remove a task from its place."""
         number, chosen = held
         host = self.hosts[number]
-        free = {name: left + task.amounts.get(name, 0) for name, left in host.free.items()}
+        free = {name: amount + task.amounts.get(name, 0) for name, amount in host.free.items()}
         devices = [
-            FreeDevice(device.left + task.share, device.kind) if place in chosen else device
+            FreeDevice(device.free + task.share, device.kind) if place in chosen else device
             for place, device in enumerate(host.devices)
         ]
         self._change(number, FreeHost(free, tuple(devices)))
@@ -178,12 +178,12 @@ def kind_of(task: DeviceTask) -> str:
 
 
 def _is_empty(host: FreeHost) -> bool:
-    return all(device.left == SIZE for device in host.devices)
+    return all(device.free == SIZE for device in host.devices)
 
 
 def _stranded(hosts: Sequence[FreeHost], size: int) -> float:
-    short = [host.devices for host in hosts if sum(device.left == SIZE for device in host.devices) < size]
-    return sum(device.left for devices in short for device in devices) / SIZE
+    short = [host.devices for host in hosts if sum(device.free == SIZE for device in host.devices) < size]
+    return sum(device.free for devices in short for device in devices) / SIZE
 
 
 SAMPLES = 50

@@ -91,7 +91,7 @@ class Trace:
         for host in self.hosts:
             largest |= Counter(host.free)
             for device in host.devices:
-                units[device.kind] += device.left
+                units[device.kind] += device.free
         return DeviceSupply(units, SIZE, largest, max(1, *[len(host.devices) for host in self.hosts]))
 
     @cached_property

@@ -204,10 +204,10 @@ def _reason_of(decision: Decision) -> str:
     if (limit := decision.limit) is not None:
         held = f"With the claim, {limit.path} would hold"
         if (name := limit.resource_class) is not None:
-            return f"{held} {limit.would_hold} {name}; its limit is {limit.most}."
-        return f"{held} {limit.would_hold:.4g} of a class; it may hold {limit.most:.4g}."
+            return f"{held} {limit.would_hold} {name}; its limit is {limit.allowance}."
+        return f"{held} {limit.would_hold:.4g} of a class; it may hold {limit.allowance:.4g}."
     assert decision.behind is not None
-    node, sibling = decision.behind.node, decision.behind.other
+    node, sibling = decision.behind.node, decision.behind.rival
     first = ", ".join([f"{count} of {leaf}" for leaf, count in sorted(decision.ahead.items())])
     return (
         f"{node.path} has more than its fair share while others wait for what is free: its share by weight is "
@@ -271,9 +271,9 @@ class PlainGate:
 def _overdraft_in_words(excess: Overdraft) -> str:
     name, holds = excess.resource_class, f"{excess.path} would hold {excess.holds} {excess.resource_class}"
     if excess.shortage is None:
-        return f"With this, {holds}; its limit is {excess.most}."
-    left, lacking = excess.shortage.left, excess.shortage.lacking
+        return f"With this, {holds}; its limit is {excess.allowance}."
+    left, lacking = excess.shortage.free, excess.shortage.lacking
     return (
-        f"With this, {holds} and is entitled to {excess.most}. Of {name}, {left} would be left, and others lack "
+        f"With this, {holds} and is entitled to {excess.allowance}. Of {name}, {left} would be left, and others lack "
         f"{lacking:.4g} of what they are entitled to."
     )

@@ -193,7 +193,9 @@ class RoomSearch:
             for host in hosts:
                 if best is not None and host.bound >= best:
                     continue
-                steps = Budget(min(self._budget.left, max(SHORTEST_LOOK, self._budget.left // (1 + len(queue)))))
+                steps = Budget(
+                    min(self._budget.remaining, max(SHORTEST_LOOK, self._budget.remaining // (1 + len(queue))))
+                )
                 best, room = self._better(host, best, steps) or (best, room)
                 if steps.was_hit:
                     cut_off.append(host.bound)
@@ -239,11 +241,11 @@ class RoomSearch:
         fits = self._trees.fits(host.root)
         if fits is None:
             return None
-        before, tenants = steps.left, self._tenants.in_detail(host.givers.held)
+        before, tenants = steps.remaining, self._tenants.in_detail(host.givers.held)
         givers = self._regrouped(host.givers, tenants, host.givers.missing)
         search = FewestSearch(givers.choices, steps, fits=lambda counts: fits(all_freed(givers.chosen(counts))))
         choice = search.best(best)
-        self._budget.take(before - steps.left)
+        self._budget.take(before - steps.remaining)
         return choice and (choice[0], CheapestRoom(givers.chosen(choice[1]), host.root))
 
 

@@ -193,7 +193,7 @@ def shares_of_reading(reading: Reading, settings: FairShareSettings, *, age_s: f
     members = leaf_names(settings, reading.members(settings))
     entitlements, nodes = shares.entitlements(), shares.nodes()
     entitled = {
-        node.path: {name: float(amount) for name, amount in entitlements.of(node.path).items()} for node in nodes
+        node.path: {name: float(amount) for name, amount in entitlements.amounts(node.path).items()} for node in nodes
     }
     return Shares(age_s, reading.totals, shares.free(), nodes, members, entitled)
 
@@ -261,7 +261,7 @@ def by_share(
         least, most = copies[request].least, copies[request].most
         rooms[request] = []
         for path, member in members.items():
-            entitled, used = entitlements.of(path), shares.usage(path)
+            entitled, used = entitlements.amounts(path), shares.usage(path)
             own = max(0, min([int((entitled[name] - used[name]) // amount) for name, amount in amounts.items()]))
             rooms[request].append(ShareRoom(path, member, Copies(min(least, own), min(most, own))))
         rooms[request].sort(key=lambda room: (-room.copies.least, room.path))

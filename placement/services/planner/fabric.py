@@ -101,7 +101,7 @@ class _FabricSearch:
         complete = self.hosts.complete and not self._budget.was_hit
         is_one_kind = len(self.kinds) == 1
         roomiest = self._fabric.roomiest(budget=self._budget) if is_one_kind and self._by_place else None
-        most = self._fabric.most(0) if is_one_kind else None
+        most = self._fabric.upper_bounds(0) if is_one_kind else None
         return FabricRoom(bool(self._by_place), roomiest, most, complete=complete)
 
     def _drafts_on(self, sites: Sequence[Site]) -> list[Draft] | None:

@@ -72,7 +72,7 @@ class Composers:
 
     def allot(self, *, among: int) -> None:
         """Allot the next of ``among`` members an equal part of the steps left; what it leaves goes to later ones."""
-        self.budget_now = self.budget.child(self.budget.left // among)
+        self.budget_now = self.budget.child(self.budget.remaining // among)
 
     def prepared(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
         """Return a request with its memoising composer, the same for equal requests.

@@ -116,7 +116,7 @@ class Everything:
                 units = self._cells[cell].units
                 if not verdict.fits or any(not _is_allowed(units, amount) for amount in amounts):
                     return None
-                if any(amounts) and units.most is not None and verdict.used.own > units.most:
+                if any(amounts) and units.max_total is not None and verdict.used.own > units.max_total:
                     return None
                 used[cell] = verdict.used
                 if phase is Phase.RUNNING:

@@ -67,7 +67,7 @@ class _Maker:
 
     def _device(self) -> Location:
         self._devices += 1
-        units = self._rng.choice([Units(), Units(), Units(), Units(most=2), Units(least=2, step=2)])
+        units = self._rng.choice([Units(), Units(), Units(), Units(max_total=2), Units(least=2, step=2)])
         cards = Capacity(self._rng.choice([1, 2, 3, 4]), 0, units) if self._kind == SLICED else Capacity(1)
         offers = {"cards": cards}
         if self._kind != WHOLE:

@@ -210,7 +210,9 @@ def test_equal_groups_that_are_joined_to_another_are_no_long_search(count: int, 
     cloud = Host(LEVELS, (*nics, *[Device(f"gpu{n}", (f"numa{n}", f"pcie{4 * n}")) for n in range(2)]))
     options, gpus = dict.fromkeys([nic.name for nic in nics], 0), {"gpu0": 0, "gpu1": 0}
     labels = [f"functions{n}" for n in range(10)]
-    groups = [Group(label=label, options=options, count=count, amounts={"VF": 1}, apart=False) for label in labels]
+    groups = [
+        Group(label=label, options=options, count=count, amounts={"VF": 1}, is_isolated=False) for label in labels
+    ]
     rule = Joint(primary="gpu", secondaries=tuple(labels), level="numa", required=required)
     found = allocate(cloud, Request(groups=(Group(label="gpu", options=gpus, count=2), *groups), joint=(rule,)))
     assert found.complete
@@ -235,7 +237,9 @@ def test_many_ties_that_want_the_same_are_no_long_search() -> None:
         for kind, options in kinds.items():
             meets = dict.fromkeys(options, 1 << bit) if kind == "switch" else {}
             amounts = {"gpu": {"VF": 8}, "nic": {"VF": 1}, "switch": {}}[kind]
-            groups.append(Group(label=f"{tie} {kind}", options=options, amounts=amounts, apart=False, meets=meets))
+            groups.append(
+                Group(label=f"{tie} {kind}", options=options, amounts=amounts, is_isolated=False, meets=meets)
+            )
         within.append(InOnePlace(groups=tuple(f"{tie} {kind}" for kind in kinds), level=tie, condition=bit))
     cloud = Host((*LEVELS, *ties), tuple(devices), uncounted=7)
     found = allocate(cloud, Request(groups=tuple(groups), within=tuple(within), conditions=7))
@@ -249,10 +253,10 @@ def test_groups_that_belong_in_one_place_are_no_long_search() -> None:
     """Two NICs of a NUMA node serve five groups in 1,024 ways; most of them leave some of the groups out."""
     nics = [Device(f"nic{n}", (f"numa{n // 2}", f"pcie{n}"), {"VF": 16}) for n in range(6)]
     options = {one.name: 0 for one in nics}
-    groups = [Group(label=str(n), options=options, amounts={"VF": n}, apart=False) for n in range(1, 6)]
+    groups = [Group(label=str(n), options=options, amounts={"VF": n}, is_isolated=False) for n in range(1, 6)]
     together = InOnePlace(groups=tuple([group.label for group in groups]), level="numa")
     request, budget = Request(groups=tuple(groups), within=(together,)), Budget(10_000)
-    found = allocate(Host(LEVELS, tuple(nics)), request, most=3, budget=budget)
+    found = allocate(Host(LEVELS, tuple(nics)), request, max_ways=3, budget=budget)
     assert found.complete
     for one in found.allocations:
         assert len({int(name.removeprefix("nic")) // 2 for (name,) in one.devices.values()}) == 1
@@ -286,7 +290,7 @@ def test_a_class_that_a_device_does_not_list_is_unlimited():
     """Groups that want different amounts of it are counted in portions, as many as there are groups."""
     cloud = host(["gpu0", "gpu1"])
     groups = [
-        Group(label=str(amount), options={"gpu0": 0, "gpu1": 0}, amounts={"PGPU": amount}, apart=True)
+        Group(label=str(amount), options={"gpu0": 0, "gpu1": 0}, amounts={"PGPU": amount}, is_isolated=True)
         for amount in (1, 2)
     ]
     assert chosen(cloud, *groups) == "gpu0 gpu1"

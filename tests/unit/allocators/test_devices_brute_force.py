@@ -74,7 +74,7 @@ class Everything:
     def _devices_suffice(self, choice) -> bool:
         for name, device in self.devices.items():
             serving = [group for group in self.request.groups for other in choice[group.label] if other == name]
-            if sum(group.apart for group in serving) > 1:
+            if sum(group.is_isolated for group in serving) > 1:
                 return False
             if any(sum(g.amounts.get(c, 0) for g in serving) > room for c, room in device.room.items()):
                 return False
@@ -164,7 +164,7 @@ def groups_of(draw, label, devices, conditions):
         count=draw(st.integers(1, 3)),
         per_subtree=per_subtree,
         amounts={"VF": draw(st.integers(1, 2))},
-        apart=apart,
+        is_isolated=apart,
         by_card=draw(st.booleans()),
         takes=draw(st.sampled_from([True, True, True, False])),
         exclusive=draw(st.sampled_from([(), (), ("pcie",), (THE_DEVICE,)])),
@@ -209,8 +209,8 @@ def instances_of_ties(draw):
     groups, within = [], []
     for bit, tie in enumerate(ties):
         heads, meets = dict.fromkeys(switches, 0), dict.fromkeys(switches, 1 << bit)
-        groups.append(Group(label=f"{tie} switch", options=heads, apart=apart, takes=False, meets=meets))
-        groups.append(Group(label=f"{tie} device", options=misfits, amounts=amount, apart=apart))
+        groups.append(Group(label=f"{tie} switch", options=heads, is_isolated=apart, takes=False, meets=meets))
+        groups.append(Group(label=f"{tie} device", options=misfits, amounts=amount, is_isolated=apart))
         within.append(InOnePlace(groups=(f"{tie} switch", f"{tie} device"), level=tie, condition=bit))
     if draw(st.booleans()):
         groups[-1] = replace(groups[-1], options=dict.fromkeys(of_devices, 1))  # One tie differs from the others.
@@ -255,7 +255,7 @@ def test_further_ways_come_in_order(instance, most) -> None:
     if any(g.per_subtree for g in request.groups) or len(without_twins(host, request)[0].groups) < len(request.groups):
         return
     expected = [(rank, choice) for (rank, _order), choice in Everything(host, request).ranked()[:most]]
-    found = allocate(host, request, most=most).allocations
+    found = allocate(host, request, max_ways=most).allocations
     assert [(one.objective.rank, one.devices) for one in found] == expected
 
 

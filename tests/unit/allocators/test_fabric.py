@@ -138,9 +138,9 @@ def test_who_is_in_the_way_of_a_search_is_told() -> None:
         lambda postings: [(site, (2,)) for site, (number,) in postings if site.name == 1 and number > 1],
     )
     assert fabric.together(most_places=1, budget=Budget(100)) is None
-    assert fabric.most(0) == {"a": 4, "b": 2}
+    assert fabric.upper_bounds(0) == {"a": 4, "b": 2}
     assert fabric.together(most_places=2, budget=Budget(100)) is None
-    assert fabric.most(0) == {"a": 2, "b": 2}
+    assert fabric.upper_bounds(0) == {"a": 2, "b": 2}
 
 
 @st.composite

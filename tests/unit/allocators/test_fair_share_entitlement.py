@@ -30,7 +30,7 @@ def entitled(*queues: Branch, used: dict[str, int], waiting: str) -> list[float]
         tasks={f"n/{name}/x": {"g": 1} for name in waiting},
     )
     found = shares.entitlements()
-    return [float(found.of(f"n/{one.name}")["g"]) for one in queues]
+    return [float(found.amounts(f"n/{one.name}")["g"]) for one in queues]
 
 
 VECTORS = [
@@ -84,4 +84,4 @@ def test_the_water_level_is_the_one_that_trying_finds(seed) -> None:
     found = shares.entitlements()
     waiting = {leaf: PLENTY for leaf in used if used[leaf] or tasks[leaf]["g"]}
     expected = entitlements(root, total, used, waiting, "g")
-    assert {path: found.of(path)["g"] for path in shares._nodes} == expected
+    assert {path: found.amounts(path)["g"] for path in shares._nodes} == expected

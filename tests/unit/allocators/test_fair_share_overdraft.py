@@ -20,7 +20,7 @@ def found_for(parts, total: int, usage: dict[str, int], **taken: int):
         tree("n", parts), {"g": total}, usage={leaf: {"g": amount} for leaf, amount in usage.items() if amount}
     )
     found = overdraft(shares, {leaf: {"g": amount} for leaf, amount in taken.items()})
-    return found and (found.path, found.holds, found.most, found.shortage)
+    return found and (found.path, found.holds, found.allowance, found.shortage)
 
 
 def test_a_unit_that_has_been_begun_may_be_had() -> None:

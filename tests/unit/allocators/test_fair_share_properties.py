@@ -6,7 +6,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.fair_share.nodes import COMPARED, ONE, PRECISION
+from placement.allocators.fair_share.nodes import COMPARED, PRECISION, SCALE
 from placement.allocators.fair_share.order import Task, fill, order
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Branch, Leaf
@@ -44,10 +44,10 @@ def check(root: Branch, shares: FairShares, state: oracle.State) -> None:
     for path, (vector, share, weighted, blocked, _best) in numbers(shares).items():
         exact = expected[path]
         assert blocked == exact.is_blocked, path
-        assert abs(Fraction(share, ONE) - exact.share) < CLOSE, path
-        assert abs(Fraction(weighted, ONE) - exact.weighted) < 10**6 * CLOSE, path
+        assert abs(Fraction(share, SCALE) - exact.share) < CLOSE, path
+        assert abs(Fraction(weighted, SCALE) - exact.weighted) < 10**6 * CLOSE, path
         for part, name in zip(vector, shares.classes, strict=True):
-            assert abs(Fraction(part, ONE) - exact.vector[name]) < CLOSE, (path, name)
+            assert abs(Fraction(part, SCALE) - exact.vector[name]) < CLOSE, (path, name)
     assert [turn.leaf.path for turn in order(shares, waiting(state))] == oracle.order(root, state)
     assert shares.first() == oracle.next_leaf(root, state)
 
@@ -122,13 +122,13 @@ def test_filling_never_gives_more_than_there_is(seed) -> None:
     }
     result = fill(shares, pending)
     for name, total in totals.items():
-        assert sum(given.get(name, 0) for given in result.given.values()) <= total
+        assert sum(given.get(name, 0) for given in result.granted.values()) <= total
     for path, served in result.served.items():
         wanted = [
             sum(times * task.amounts.get(name, 0) for times, task in zip(served, pending[path], strict=True))
             for name in shares.classes
         ]
-        assert list(result.given[path].values()) == wanted
+        assert list(result.granted[path].values()) == wanted
 
 
 @given(seeds)
@@ -145,7 +145,7 @@ def test_one_class_without_end_is_divided_by_the_weights(seed) -> None:
     )
     root, total = Branch("root", parts), rng.randint(1, 120)
     result = fill(FairShares(root, {"cpu": total}), {path: [Task({"cpu": 1}, None)] for path in leaf_paths(root)})
-    got = {path: amounts["cpu"] for path, amounts in result.given.items()}
+    got = {path: amounts["cpu"] for path, amounts in result.granted.items()}
     for part in parts:
         # In a branch the smallest share counts, hence one task for each of its leaves, plus the one being given.
         assert_level([(sum(got[f"root/{part.name}/{leaf.name}"] for leaf in part.parts), part) for part in parts], 4)

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from placement.allocators.fair_share.nodes import ONE, ratio
+from placement.allocators.fair_share.nodes import SCALE, ratio
 from placement.allocators.fair_share.order import Task, fill, order, want
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Branch, Leaf
@@ -36,7 +36,7 @@ def test_hd01_flat_dominant_resource_fairness() -> None:
     """The example of the DRF paper: both get two thirds of the resource they need most."""
     shares = FairShares(Branch("n", (Leaf("a"), Leaf("b"))), {"cpu": 9, "memory": 18})
     result = fill(shares, {"n/a": [Task({"cpu": 1, "memory": 4}, None)], "n/b": [Task({"cpu": 3, "memory": 1}, None)]})
-    assert result.given == {"n/a": {"cpu": 3, "memory": 12}, "n/b": {"cpu": 6, "memory": 2}}
+    assert result.granted == {"n/a": {"cpu": 3, "memory": 12}, "n/b": {"cpu": 6, "memory": 2}}
     assert [path[-1] for path in result.order] == ["a", "b", "a", "b", "a"]
     assert shares.node("n/a").share == shares.node("n/b").share == 2 / 3
 
@@ -168,7 +168,7 @@ def test_hd13_what_a_content_leaf_leaves_goes_to_its_sibling() -> None:
 
 @pytest.mark.parametrize(("used", "total", "share"), [(0, 0, 0), (5, 0, 1), (5, 10, 0.5)], ids=str)
 def test_hd14_the_share_of_one_class(used, total, share) -> None:
-    assert ratio(used, total) == share * ONE
+    assert ratio(used, total) == share * SCALE
     shares = FairShares(Branch("n", (Leaf("a"),)), {"c": total})
     shares.use("n/a", {"c": used})
     assert shares.node("n/a").share == share
@@ -246,7 +246,7 @@ def test_a_tree_may_be_as_deep_as_it_likes() -> None:
     shares.use(inmost, {"cpu": 1})
     assert [turn.leaf.path for turn in order(shares, leaves)] == ["n/b", inmost]
     assert len(shares.rank(inmost)[0]) == 1501
-    assert fill(shares, {leaf: [Task({"cpu": 1}, 2)] for leaf in leaves}).given == {
+    assert fill(shares, {leaf: [Task({"cpu": 1}, 2)] for leaf in leaves}).granted == {
         "n/b": {"cpu": 2},
         inmost: {"cpu": 1},
     }

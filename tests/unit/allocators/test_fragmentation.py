@@ -41,15 +41,15 @@ def useless_by_definition(host: FreeHost, expected: Expected) -> float:
     found = 0.0
     for task, weight in expected.items():
         if task.devices:
-            will_do = [d for d in host.devices if d.left >= task.share and (not task.kinds or d.kind in task.kinds)]
+            will_do = [d for d in host.devices if d.free >= task.share and (not task.kinds or d.kind in task.kinds)]
             fits = host.free["VCPU"] >= task.amounts["VCPU"] and len(will_do) >= task.devices
-            found += weight * sum(d.left for d in host.devices if not fits or d not in will_do)
+            found += weight * sum(d.free for d in host.devices if not fits or d not in will_do)
     return found / sum(expected.values())
 
 
 @given(host=hosts, expected=expected_work)
 def test_fragmentation_is_what_the_definition_says(host: FreeHost, expected: Expected):
-    assert Fragmentation(expected).of(host) == pytest.approx(useless_by_definition(host, expected))
+    assert Fragmentation(expected).of_host(host) == pytest.approx(useless_by_definition(host, expected))
 
 
 @given(host=hosts, expected=expected_work, task=shares)

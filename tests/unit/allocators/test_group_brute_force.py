@@ -119,7 +119,7 @@ def test_a_scorer_may_prefer_what_is_least_used(instance):
 
 def in_order_of_search(root, requirements) -> list[tuple[int, ...]]:
     """Return the requirements in the order in which they are placed: the hardest first, parts after wholes."""
-    needs = Requirements(Locations(root, scorer_by_name)).of(requirements)
+    needs = Requirements(Locations(root, scorer_by_name)).nodes(requirements)
     keys = {}
 
     def name(need, key) -> None:

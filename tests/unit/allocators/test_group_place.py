@@ -61,7 +61,7 @@ def test_neither_labels_nor_the_order_of_what_is_given_matter(instance, rng):
     budget, other_budget = Budget(STEPS), Budget(STEPS)
     one = place(root, requirements, rules, budget=budget)
     other = place(shuffled(root, rng), others, rules, budget=other_budget)
-    assert (other.feasible, other.complete, other_budget.left) == (one.feasible, one.complete, budget.left)
+    assert (other.feasible, other.complete, other_budget.remaining) == (one.feasible, one.complete, budget.remaining)
     assert (other.objective, other.taken) == (one.objective, one.taken)
     assert sorted(map(without_labels, other.placed)) == sorted(map(without_labels, one.placed))
 
@@ -244,7 +244,7 @@ def test_a_host_of_eight_gpus_takes_few_steps(parts, tries):
     budget = Budget((tries + 1) * STEPS_OF_A_TRY)
     placement = place(four_levels(2), [Requirement(amounts={"ram": 64}, parts=parts)], budget=budget)
     assert (placement.feasible, placement.complete) == (True, True)
-    assert budget.left
+    assert budget.remaining
 
 
 @pytest.mark.parametrize("sizes", [[2] * 8, [1, 1, 2, 2, 3, 3, 4, 4]], ids=["alike", "of four forms"])

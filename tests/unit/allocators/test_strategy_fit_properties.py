@@ -62,8 +62,8 @@ def test_scorers_compiled_before_are_those_of_the_request(profile, scored) -> No
     scorers = Scorers(profile)
     for (requested, own), node in [*scored, *[((scored[0][0][0], own), node) for (_, own), node in scored], *scored]:
         asked = requested, frozenset(node.allocatable), OwnPart.exactly(own)
-        kept, compiled = scorers.of(*asked), scorer_for(profile, *asked)
-        assert kept is scorers.of(*asked)
+        kept, compiled = scorers.scorer(*asked), scorer_for(profile, *asked)
+        assert kept is scorers.scorer(*asked)
         assert kept.classes == compiled.classes
         assert kept.score(*in_order(kept, node)) == compiled.score(*in_order(compiled, node))
         assert kept.keeps_proportion(*in_order(kept, node)) == compiled.keeps_proportion(*in_order(compiled, node))
@@ -73,7 +73,7 @@ def test_scorers_compiled_before_are_those_of_the_request(profile, scored) -> No
 def test_no_part_of_a_request_is_better_than_the_bound_on_all_parts(profile, part, node) -> None:
     requested, own = part
     least = {name: min(own.get(name) or amount, amount) for name, amount in requested.items() if amount}
-    bound = scorer_for(profile, requested, node.allocatable, OwnPart(most=requested, least=least))
+    bound = scorer_for(profile, requested, node.allocatable, OwnPart(limit=requested, least=least))
     verdict = assess(profile, requested, node, own)
     assert bound.score(*in_order(bound, node)) >= float(verdict.total)
     assert bound.keeps_proportion(*in_order(bound, node)) >= verdict.keeps_proportion

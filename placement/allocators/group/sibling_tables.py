@@ -54,7 +54,7 @@ class ServedRequirement(NamedTuple):
 
 
 # Without it, four shares of different GPUs of sixteen in use take 1.9 s of CPU for one host instead of 16 ms.
-class Apart:
+class SiblingTables:
     """One run."""
 
     def __init__(self, locations: Locations, weights: Weights, requirements: Requirements, *, distinct: bool) -> None:
@@ -77,13 +77,13 @@ class Apart:
         are_direct = all([self._are_direct(node, parts[0].level) for parts in levels])
         return (
             all([part.level != ANYWHERE for part in node.parts])
-            and all([self._are_apart(parts) for parts in levels])
+            and all([self._share_no_location(parts) for parts in levels])
             and (are_direct or len(levels) == 1)
             and all([self._may_be_spread(node, parts, are_direct=are_direct) for parts in levels])
             and all([self._is_simple(part) for part in node.parts])
         )
 
-    def _are_apart(self, parts: Sequence[RequirementNode]) -> bool:
+    def _share_no_location(self, parts: Sequence[RequirementNode]) -> bool:
         return len(parts) == 1 or self._distinct or self._requirements.exclude_each_other(parts)
 
     def _are_direct(self, node: RequirementNode, level: str) -> bool:
@@ -208,7 +208,7 @@ def _merged(left: SpreadTable, right: SpreadTable, forms: Sequence[Sequence[Requ
             if so_far is not None and worth < so_far.worth:
                 continue
             chosen = tuple(map(add, first.chosen, second.chosen))
-            both = SpreadParts(worth, first.gain + second.gain, chosen)
-            if so_far is None or both.rank > so_far.rank:
-                best[numbers] = both
+            joined = SpreadParts(worth, first.gain + second.gain, chosen)
+            if so_far is None or joined.rank > so_far.rank:
+                best[numbers] = joined
     return best
