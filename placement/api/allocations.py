@@ -24,7 +24,7 @@ OWNER_ID = text(shortest=1, longest=255)
 CONSUMER_TYPE = text(pattern=NAME_PATTERN, shortest=1, longest=MAX_NAME_LENGTH)
 PROVIDER_ALLOCATION = Object({"generation?": integer(), "resources": RESOURCES})
 """The resources of one provider. Clients copy ``generation`` from a GET; it is ignored."""
-MAPPINGS = Map("(?s).*[a-zA-Z0-9_-].*", Array(UUID, shortest=1), others=ANYTHING, smallest=1)
+MAPPINGS = Map("(?s).*[a-zA-Z0-9_-].*", Array(UUID, shortest=1), value_field=ANYTHING, smallest=1)
 """Which providers serve which request group; validated and then ignored, as in the reference.
 
 Clients send back what GET /allocation_candidates returned. The value of the unsuffixed group, "", is not even

@@ -261,28 +261,28 @@ class Array(Field):
 class Map(Field):
     """An object whose keys are data: all match a pattern, and all values are of one kind.
 
-    Values of other keys are of the kind ``others``; without it, such keys are refused.
+    Values of other keys are of the kind ``value_field``; without it, such keys are refused.
     """
 
     def __init__(
-        self, keys: str, values: Field, *, others: Field | None = None, smallest: int = 0, largest: int = MAX_ITEMS
+        self, keys: str, values: Field, *, value_field: Field | None = None, smallest: int = 0, largest: int = MAX_ITEMS
     ) -> None:
         schema = _without_none(
             type="object",
             patternProperties={f"^{keys.replace('(?s)', '')}$": values.schema},
-            additionalProperties=others is not None,
+            additionalProperties=value_field is not None,
             minProperties=smallest or None,
             maxProperties=largest,
         )
         super().__init__(schema)
         self._keys = re.compile(keys)
         self._values = values
-        self._others = others
+        self._value_field = value_field
 
     def read(self, value: Any) -> Any:
         """Return the object if its keys are right."""
         entries = super().read(value)
-        for key in entries if self._others is None else ():
+        for key in entries if self._value_field is None else ():
             if not self._keys.fullmatch(key):
                 sentence = f"{shown(key)} does not match any of the regexes: '^{self._keys.pattern}$'"
                 raise Fault(sentence, "additionalProperties")
@@ -294,7 +294,7 @@ class Map(Field):
             return None
         loaded = {}
         for key, entry in entries.items():
-            field = self._values if self._others is None or self._keys.fullmatch(key) else self._others
+            field = self._values if self._value_field is None or self._keys.fullmatch(key) else self._value_field
             loaded[key] = field.load(entry, (*path, key), faults)
         return loaded
 

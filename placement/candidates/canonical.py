@@ -123,7 +123,7 @@ class Sketcher:
 def with_places(sketch: Sketch, places: Places) -> CanonicalForm:
     """Return the form of a tree whose places matter, too: the places of each provider, and the places of each level."""
     form, providers = sketch
-    return form, tuple([places.of.get(provider, 0) for provider in providers]), places.levels
+    return form, tuple([places.masks.get(provider, 0) for provider in providers]), places.levels
 
 
 def numbered(choices: Iterable[Choice], providers: Sequence[int]) -> list[Choice]:

@@ -113,7 +113,7 @@ class PooledRanking:
 
     def _with_ranks(self, tree: Tree, choices: Iterator[Choice]) -> Iterator[_RankedChoice]:
         """Yield choices with their sort keys, without those that take nothing of the tree or are filtered out."""
-        row, masks = self._sums.row_of(tree.root), tree.places.of
+        row, masks = self._sums.row_of(tree.root), tree.places.masks
         for choice in choices:
             own_part = self._own_part(choice, tree)
             if own_part is not None:

@@ -124,7 +124,7 @@ def _sharing_no_place(
     """Put providers of other trees in no place, and count what fits on each of them by itself."""
     options = {provider for providers in tree.options for provider in providers}
     foreign = {provider for provider in options if tree.root_of.get(provider, tree.root) != tree.root}
-    own = {provider: places.of[provider] for provider in options - foreign if provider in places.of}
+    own = {provider: places.masks[provider] for provider in options - foreign if provider in places.masks}
     return Places(own, places.levels), {
         provider: (shared if provider in foreign else around)[provider] for provider in options
     }

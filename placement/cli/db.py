@@ -137,8 +137,8 @@ def _owner(settings: Settings) -> Owner:
 
 
 def _report(findings: Sequence[Finding], *, repair: bool) -> Report:
-    rows = [(finding.count, finding.what, "repaired" if finding.repaired else "") for finding in findings]
-    examples = [f"  {finding.what}: {example}" for finding in findings for example in finding.examples]
+    rows = [(finding.count, finding.description, "repaired" if finding.repaired else "") for finding in findings]
+    examples = [f"  {finding.description}: {example}" for finding in findings for example in finding.examples]
     remaining = [finding for finding in findings if not finding.repaired]
     advice = _advice(remaining, is_repaired=repair) if findings else ["Nothing is wrong."]
     return Report(

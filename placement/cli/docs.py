@@ -62,7 +62,7 @@ def pages() -> Iterator[ManualPage]:
 
 def _commands(command: click.Command, name: str, parent: click.Context) -> Iterator[ManualSection]:
     context = click.Context(command, parent=parent, info_name=name.rpartition(" ")[2])
-    records = [each.get_help_record(context) for each in command.get_params(context)]
+    records = [parameter.get_help_record(context) for parameter in command.get_params(context)]
     terms = [record for record in records if record is not None and "--help" not in record[0]]
     usage = " ".join([name, *command.collect_usage_pieces(context)])
     yield ManualSection(name, inspect.cleandoc(command.help or ""), usage, terms)
@@ -131,9 +131,9 @@ def limits_in(schema: Mapping[str, Any], name: str) -> Iterator[tuple[str, int]]
     for key in ("items", "additionalProperties"):
         if isinstance(schema.get(key), Mapping):
             yield from limits_in(schema[key], f"{name}[]" if key == "items" else name)
-    alternatives = [each for key in ("anyOf", "oneOf", "allOf") for each in schema.get(key, ())]
-    for each in [*alternatives, *schema.get("patternProperties", {}).values()]:
-        yield from limits_in(each, name)
+    alternatives = [subschema for key in ("anyOf", "oneOf", "allOf") for subschema in schema.get(key, ())]
+    for subschema in [*alternatives, *schema.get("patternProperties", {}).values()]:
+        yield from limits_in(subschema, name)
     for inner, part in schema.get("properties", {}).items():
         yield from limits_in(part, inner)
 
@@ -145,8 +145,8 @@ def markdown(page: ManualPage) -> str:
     for section in page.sections:
         parts.append(f"## {section.heading}")
         parts += [f"    {section.usage}"] if section.usage else []
-        parts += [textwrap.indent(each, "    ") if is_verbatim else textwrap.fill(each, WIDTH, break_on_hyphens=False)
-                  for is_verbatim, each in _paragraphs(section.text)]  # fmt: skip
+        parts += [textwrap.indent(part, "    ") if is_verbatim else textwrap.fill(part, WIDTH, break_on_hyphens=False)
+                  for is_verbatim, part in _paragraphs(section.text)]  # fmt: skip
         rows = [f"| `{term.replace('|', BAR)}` | {_in_cell(meaning)} |" for term, meaning in section.terms]
         parts += ["\n".join(["| | |", "|---|---|", *rows])] if rows else []
     return "\n\n".join(parts) + "\n"
@@ -173,8 +173,8 @@ def man(page: ManualPage) -> str:
     for section in page.sections:
         lines.append(f'.SH "{_roff(section.heading.upper())}"')
         lines += [".B " + _roff(section.usage)] if section.usage else []
-        for is_verbatim, each in _paragraphs(section.text):
-            lines += [".PP", ".nf", _roff(each), ".fi"] if is_verbatim else [".PP", _roff(each)]
+        for is_verbatim, paragraph in _paragraphs(section.text):
+            lines += [".PP", ".nf", _roff(paragraph), ".fi"] if is_verbatim else [".PP", _roff(paragraph)]
         for term, meaning in section.terms:
             lines += [".TP", ".B " + _roff(term), _roff(" ".join(meaning.split()))]
     return "\n".join(lines) + "\n"

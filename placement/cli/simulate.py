@@ -106,8 +106,8 @@ def _refuse_unused(*, departures: bool) -> None:
     unused = ["gpu_load", "cpu_load", "quick", *(["seeds"] if departures else [])]
     for name in unused:
         if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
-            what = "a trace whose tasks come and go" if name == "seeds" else "a trace"
-            raise click.UsageError(f"--{name.replace('_', '-')} has no effect on {what}.")
+            trace_kind = "a trace whose tasks come and go" if name == "seeds" else "a trace"
+            raise click.UsageError(f"--{name.replace('_', '-')} has no effect on {trace_kind}.")
 
 
 def _outcomes(seeds: int, load: Load, *, plain: int, with_gpus: int) -> Outcomes:

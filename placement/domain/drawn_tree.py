@@ -25,16 +25,16 @@ class Drawing:
         return list(self.children)
 
 
-def drawing(parents: Mapping[int, int | None], focus: int, *, most: int, deepest: int) -> Drawing:
+def drawing(parents: Mapping[int, int | None], focus: int, *, max_providers: int, deepest: int) -> Drawing:
     """Choose what to draw: the whole tree if it fits, otherwise what is below ``focus``, nearest first.
 
     Siblings are drawn in the order of ``parents``, but those with children first.
     """
     below = _children(parents)
     above = ancestors(parents, focus)
-    whole = len(parents) <= most and len(above) < deepest
+    whole = len(parents) <= max_providers and len(above) < deepest
     top = above[0] if whole and above else focus
-    children = _drawn(below, top, most=most, deepest=deepest)
+    children = _drawn(below, top, max_providers=max_providers, deepest=deepest)
     sizes = _sizes(below, top)
     hidden = {id_: sizes[id_] - 1 - sum(sizes[child] for child in drawn) for id_, drawn in children.items()}
     return Drawing(top, children, {id_: count for id_, count in hidden.items() if count}, whole)
@@ -54,14 +54,14 @@ def ancestors(parents: Mapping[int, int | None], id_: int) -> list[int]:
     return above[:0:-1]
 
 
-def _drawn(below: Mapping[int, list[int]], top: int, *, most: int, deepest: int) -> dict[int, list[int]]:
+def _drawn(below: Mapping[int, list[int]], top: int, *, max_providers: int, deepest: int) -> dict[int, list[int]]:
     children: dict[int, list[int]] = {top: []}
     waiting = deque([(top, 1)])
     while waiting:
         id_, depth = waiting.popleft()
         # Providers with children come first, like the large things in a box.
         for child in sorted(below[id_], key=lambda child: not below[child]) if depth < deepest else ():
-            if len(children) >= most:
+            if len(children) >= max_providers:
                 return children
             if child not in children:
                 children[id_].append(child)
@@ -73,10 +73,10 @@ def _drawn(below: Mapping[int, list[int]], top: int, *, most: int, deepest: int)
 def _sizes(below: Mapping[int, list[int]], top: int) -> dict[int, int]:
     """Return the size of the subtree at each provider, itself included."""
     order = [top]
-    seen = {top}
+    visited = {top}
     for id_ in order:
-        new = [child for child in below[id_] if child not in seen]
-        seen.update(new)
+        new = [child for child in below[id_] if child not in visited]
+        visited.update(new)
         order += new
     sizes = dict.fromkeys(order, 1)
     parent_of = {child: id_ for id_ in order for child in below[id_] if child != top}

@@ -49,12 +49,12 @@ def both_spellings(uuids: Iterable[str]) -> frozenset[str]:
     return frozenset(spelling for sent in uuids for spelling in (sent, canonical_uuid(sent)))
 
 
-def similar_names(name: str, known: Iterable[str]) -> list[str]:
+def similar_names(name: str, vocabulary: Iterable[str]) -> list[str]:
     """Return a few names with similar spelling, or with a word in common other than CUSTOM.
 
     >>> similar_names("VCPUS", ["VCPU", "PCPU", "PGPU"]), similar_names("ACCELERATOR_FPGA", ["FPGA", "VCPU"])
     (['VCPU', 'PCPU'], ['FPGA'])
     """
-    names, words = sorted(known), {*name.split("_")} - {"CUSTOM"}
-    related = [other for other in names if not words.isdisjoint(other.split("_"))]
+    names, words = sorted(vocabulary), {*name.split("_")} - {"CUSTOM"}
+    related = [existing_name for existing_name in names if not words.isdisjoint(existing_name.split("_"))]
     return [*dict.fromkeys([*get_close_matches(name, names, n=MAX_SUGGESTED), *related])][:MAX_SUGGESTED]

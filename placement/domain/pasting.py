@@ -128,10 +128,10 @@ def pasted(text: str, flavors: Mapping[str, str], root_required: Iterable[str] =
 
 
 def _query_in(text: str, root_required: Iterable[str]) -> str:
-    if found := _IN_A_LINE.search(text):
-        return found[1]
-    if found := _COMMAND.search(text):
-        return urlencode(list(_of_command(found[1])), safe=":,!") or text
+    if match := _IN_A_LINE.search(text):
+        return match[1]
+    if match := _COMMAND.search(text):
+        return urlencode(list(_of_command(match[1])), safe=":,!") or text
     if "?" in text:
         return urlsplit(text).query
     if re.match(r"(resources|required)[\w-]*=", text):

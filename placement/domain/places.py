@@ -35,12 +35,12 @@ def upwards(provider: int, parents: Parents) -> Iterator[int]:
     >>> [*upwards(3, {1: None, 2: 1, 3: 2})]
     [3, 2, 1]
     """
-    seen = set[int]()
-    here: int | None = provider
-    while here is not None and here not in seen:
-        seen.add(here)
-        yield here
-        here = parents.get(here)
+    visited = set[int]()
+    ancestor: int | None = provider
+    while ancestor is not None and ancestor not in visited:
+        visited.add(ancestor)
+        yield ancestor
+        ancestor = parents.get(ancestor)
 
 
 def with_all_above(providers: Iterable[int], parents: Parents) -> set[int]:
@@ -49,14 +49,14 @@ def with_all_above(providers: Iterable[int], parents: Parents) -> set[int]:
     >>> sorted(with_all_above([3, 4], {1: None, 2: 1, 3: 2, 4: 2, 5: 1}))
     [1, 2, 3, 4]
     """
-    found = set[int]()
+    ancestry = set[int]()
     for provider in providers:
         # The ancestors of a provider already found have been found as well.
-        here: int | None = provider
-        while here is not None and here not in found:
-            found.add(here)
-            here = parents.get(here)
-    return found
+        ancestor: int | None = provider
+        while ancestor is not None and ancestor not in ancestry:
+            ancestry.add(ancestor)
+            ancestor = parents.get(ancestor)
+    return ancestry
 
 
 def without_cycles(parents: Parents) -> dict[int, int | None]:
@@ -75,17 +75,17 @@ def true_roots(parents: Parents) -> dict[int, int | None]:
     for start in parents:
         path: list[int] = []
         on_path: set[int] = set()
-        here: int | None = start
-        while here is not None and here in parents and here not in roots and here not in on_path:
-            path.append(here)
-            on_path.add(here)
-            here = parents[here]
-        if here is None:
+        ancestor: int | None = start
+        while ancestor is not None and ancestor in parents and ancestor not in roots and ancestor not in on_path:
+            path.append(ancestor)
+            on_path.add(ancestor)
+            ancestor = parents[ancestor]
+        if ancestor is None:
             root: int | None = path[-1] if path else None
-        elif here in on_path:
+        elif ancestor in on_path:
             root = None
         else:
-            root = roots.get(here)
+            root = roots.get(ancestor)
         roots.update(dict.fromkeys(path, root))
     return roots
 
@@ -97,16 +97,16 @@ Position = tuple[int | None, ...]
 class Places(NamedTuple):
     """Where the providers of one tree lie.
 
-    ``of`` maps providers to their places of all levels; it may omit those that lie in none, and contain others.
+    ``masks`` maps providers to their places of all levels; it may omit those that lie in none, and contain others.
     ``levels`` has all places of each level, outermost first.
     """
 
-    of: Mapping[int, int]
+    masks: Mapping[int, int]
     levels: tuple[int, ...]
 
     def around(self, providers: Iterable[int]) -> int:
         """Return the places that any of these providers lies in."""
-        return reduce(or_, [self.of.get(provider, 0) for provider in providers], 0)
+        return reduce(or_, [self.masks.get(provider, 0) for provider in providers], 0)
 
     def touched(self, touched: int) -> tuple[int, ...]:
         """Count a set of places by level.

@@ -122,7 +122,7 @@ class PlannerRequest:
     def plain(self) -> CandidateRequest:
         """The part that the database can narrow by: the conditions on each provider and on the root."""
         return CandidateRequest(
-            groups=tuple(each.group for each in self.groups),
+            groups=tuple(counted_group.group for counted_group in self.groups),
             isolate=self.isolate,
             root_required=self.root_required,
             root_forbidden=self.root_forbidden,
@@ -132,9 +132,9 @@ class PlannerRequest:
     def requested(self) -> Mapping[str, int]:
         """The total requested of each class as far as it is known; what depends on the tree counts once."""
         amounts: Counter[str] = Counter()
-        for each in self.groups:
-            for name, amount in each.group.resources.items():
-                amounts[name] += amount * each.count
+        for counted_group in self.groups:
+            for name, amount in counted_group.group.resources.items():
+                amounts[name] += amount * counted_group.count
         return amounts
 
     def all_paths(self) -> Iterator[ContainerPaths]:
@@ -186,28 +186,28 @@ class Together:
     Args:
         level: the level of those places.
         required: whether anything but a single place is refused.
-        each: the size of groups, if members come in groups: each group in one place, no two groups in the same.
+        group_size: the size of groups, if members come in groups: each group in one place, no two groups in the same.
     """
 
     level: FabricLevel
     required: bool = True
-    each: int | None = None
+    group_size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GangRules:
     """A gang's rules for the fabric.
 
-    No two members may be in one place of the level ``apart``.
+    No two members may be in one place of the level ``separate_level``.
     """
 
     together: Together | None = None
-    apart: FabricLevel | None = None
+    separate_level: FabricLevel | None = None
 
     @property
     def are_none(self) -> bool:
         """Whether members may be anywhere."""
-        return self.together is None and self.apart is None
+        return self.together is None and self.separate_level is None
 
 
 ANYWHERE = GangRules()
@@ -221,9 +221,9 @@ def names_of_hosts(names: PlaceNames, members: Mapping[str, Collection[int]]) ->
     >>> names_of_hosts({"b1": ["x"], "b2": ["y", "z"]}, {"x": [1], "y": [1, 2], "z": [3]})
     {1: 'b1', 2: 'b2', 3: 'b2'}
     """
-    found: dict[int, str] = {}
+    names_by_root: dict[int, str] = {}
     for name, uuids in names.items():
         for uuid in uuids:
             for root in members.get(uuid, ()):
-                found.setdefault(root, name)
-    return found
+                names_by_root.setdefault(root, name)
+    return names_by_root

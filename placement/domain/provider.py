@@ -59,10 +59,10 @@ def subtree(parents: Mapping[int, int | None], top: int) -> set[int]:
     children: dict[int | None, list[int]] = {}
     for id_, parent in parents.items():
         children.setdefault(parent, []).append(id_)
-    found = {top}
+    subtree_ids = {top}
     unvisited = [top]
     while unvisited:
-        new = [id_ for id_ in children.get(unvisited.pop(), ()) if id_ not in found]
-        found.update(new)
+        new = [id_ for id_ in children.get(unvisited.pop(), ()) if id_ not in subtree_ids]
+        subtree_ids.update(new)
         unvisited += new
-    return found
+    return subtree_ids

@@ -72,7 +72,7 @@ class Stock:
     step_size: int = 1
 
     @property
-    def left(self) -> int:
+    def free(self) -> int:
         """How much is not in use; negative if more is in use than there is."""
         return self.capacity - self.used
 
@@ -95,7 +95,7 @@ class Stock:
 
     def allows(self, amount: int) -> bool:
         """Tell whether this much more may be taken at once."""
-        return self._is_unit(amount) and amount <= self.left
+        return self._is_unit(amount) and amount <= self.free
 
     def _is_unit(self, amount: int) -> bool:
         return self.min_unit <= amount <= self.max_unit and amount % self.step_size == 0
@@ -173,10 +173,10 @@ class PlannerTree:
                 used[name] = used.get(name, 0) + stock.used
         return capacity, used
 
-    def left(self) -> dict[int, dict[str, int]]:
+    def free_amounts(self) -> dict[int, dict[str, int]]:
         """Return what each of the tree's own providers has left of each class."""
         own = self.own(self.stocks)
-        return {provider: {name: stock.left for name, stock in self.stocks[provider].items()} for provider in own}
+        return {provider: {name: stock.free for name, stock in self.stocks[provider].items()} for provider in own}
 
     def under(self, overlay: Overlay) -> "PlannerTree":
         """Return the tree with an overlay applied."""

@@ -14,7 +14,7 @@ from placement.store.journal import reading as store
 from placement.store.journal.cursor import BEGINNING, Cursor
 from placement.store.journal.history import PastProvider, extent, provider_at, prune_some
 from placement.store.journal.order import JournalOfAnother, NumberedMeanwhile
-from placement.store.journal.reading import Entry, ToldChange, Wanted
+from placement.store.journal.reading import Entry, EntryFilter, ToldChange
 from placement.store.tables import utc_now
 
 LOG = logging.getLogger(__name__)
@@ -24,11 +24,11 @@ FIRST_LOOK_S = 60.0
 LOOK_EVERY_S = 600.0
 PAUSE_S = 1.0
 DAY_S = 86_400
-EVERYTHING = Wanted()
+EVERYTHING = EntryFilter()
 
 
 def read_feed(
-    database: Database, cursor: Cursor = BEGINNING, entry_filter: Wanted = EVERYTHING, *, limit: int
+    database: Database, cursor: Cursor = BEGINNING, entry_filter: EntryFilter = EVERYTHING, *, limit: int
 ) -> tuple[list[Entry], Cursor]:
     """Return some rows that a cursor has not seen, in commit order, and the cursor after them; or CursorGone."""
     put_in_order(database)

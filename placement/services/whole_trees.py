@@ -233,7 +233,7 @@ def _placed(tx: Transaction, uuid: str) -> tuple[Provider, dict[str, list[Placed
     """Return the root of a provider's tree, what each consumer holds there, and whether these are all."""
     provider = required_provider(tx, uuid)
     root = required_provider(tx, provider.root_uuid)
-    amounts, has_more = drawn.placed_amounts(tx, TreePart(root.id), most=MAX_CONSUMERS)
+    amounts, has_more = drawn.placed_amounts(tx, TreePart(root.id), limit=MAX_CONSUMERS)
     placed: dict[str, list[PlacedAmount]] = defaultdict(list)
     for row in amounts:
         placed[row.consumer_uuid].append(row)

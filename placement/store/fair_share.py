@@ -116,15 +116,15 @@ def lock_classes(tx: Transaction, class_ids: Collection[int]) -> None:
     tx.tuples(_LOCK_CLASSES, {"ids": sorted(class_ids)})
 
 
-def holdings(tx: Transaction, scope: UsageScope, *, of: Collection[int]) -> list[ConsumerHolding]:
-    """Return what each consumer that holds anything of the classes ``of`` holds of those of the scope."""
-    values = {**_values(scope.class_ids, scope.aggregate), "of": sorted(of)}
+def holdings(tx: Transaction, scope: UsageScope, *, class_ids: Collection[int]) -> list[ConsumerHolding]:
+    """Return what each consumer that holds anything of the classes ``class_ids`` holds of those of the scope."""
+    values = {**_values(scope.class_ids, scope.aggregate), "of": sorted(class_ids)}
     return tx.tuples(_holdings(scope.owner, part=scope.aggregate is not None), values)
 
 
-def held_places(tx: Transaction, of: Collection[int], owner: OwnerColumn) -> list[HeldAllocation]:
-    """Return all allocations of the classes ``of``. A cloud has tens of thousands of these rows."""
-    return tx.tuples(_held_places(owner), {"of": sorted(of)})
+def held_places(tx: Transaction, class_ids: Collection[int], owner: OwnerColumn) -> list[HeldAllocation]:
+    """Return all allocations of the classes ``class_ids``. A cloud has tens of thousands of these rows."""
+    return tx.tuples(_held_places(owner), {"of": sorted(class_ids)})
 
 
 def owner_names(tx: Transaction, owner: OwnerColumn, ids: Collection[int]) -> dict[int, str]:

@@ -32,7 +32,7 @@ from placement.store.tables import allocations, inventories, provider_usages, re
 
 # Literals rather than parameters, so that the query planner sees them.
 NOTHING: Any = literal_column("0", Integer)
-ONE: Any = literal_column("1", Integer)
+LITERAL_ONE: Any = literal_column("1", Integer)
 
 STEP_SIZE: Any = case(
     (inventories.c.step_size > NOTHING, inventories.c.step_size), else_=literal_column(str(UNBOUNDED))
@@ -117,7 +117,7 @@ class StockSource:
             has.max_unit >= amount,
             # The redundant comparison is for PostgreSQL's planner: for the modulo alone it estimates one row in two
             # hundred and picks a nested loop over thousands of rows.
-            or_(has.step_size == ONE, amount % func.nullif(has.step_size, NOTHING) == NOTHING),
+            or_(has.step_size == LITERAL_ONE, amount % func.nullif(has.step_size, NOTHING) == NOTHING),
         )
 
     @property

@@ -71,7 +71,7 @@ class Drawings:
         roots = dict.fromkeys(self._providers.members[provider].root_id for provider in served.taken)
         drawn = []
         for root in sorted(roots, key=lambda root: (root != served.root, natural_key(self._names[root].name))):
-            shown = self._others(root, on_the_way) if root == served.root else set()
+            shown = self._other_providers(root, on_the_way) if root == served.root else set()
             drawn.append(self._node(root, served, on_the_way | shown))
         return drawn
 
@@ -93,7 +93,7 @@ class Drawings:
         rows = self._providers.stocks.get(id_, ())
         return {self._providers.class_names[row[0]]: StockRow._make(row) for row in rows}
 
-    def _others(self, root: int, shown: set[int]) -> set[int]:
+    def _other_providers(self, root: int, shown: set[int]) -> set[int]:
         """Return further nodes to draw, level by level, up to MAX_NODES."""
         nodes: set[int] = set()
         level = [root]

@@ -31,8 +31,8 @@ _OF_PROVIDERS = {"created": "provider created", "deleted": "provider deleted"}
 class Past:
     """The time asked for, as typed, and the result: the provider at that time, or why there is none."""
 
-    asked: str
-    moment: datetime | None = None
+    text: str
+    time: datetime | None = None
     provider: PastProvider | None = None
     fault: str = ""
 
@@ -43,7 +43,7 @@ def sees_journal(call: Call) -> bool:
 
 
 def shown_changes(
-    call: Call, *, providers: Sequence[str] = (), consumer: str | None = None, most: int = SHOWN
+    call: Call, *, providers: Sequence[str] = (), consumer: str | None = None, limit: int = SHOWN
 ) -> list[RowsOfChange] | None:
     """Return the changes that a page shows, or None if there is no journal or this visitor may not read it."""
     if not sees_journal(call):
@@ -56,7 +56,7 @@ def shown_changes(
         changes.setdefault((request, entry.consumer_uuid, row.root_name or entry.root_provider_id), []).append(row)
     if len(rows) == READ and len(changes) > 1:
         changes.popitem()  # of which older rows may be missing
-    return [change[::-1] for change in changes.values()][:most]
+    return [change[::-1] for change in changes.values()][:limit]
 
 
 def shown_past(call: Call, uuid: str) -> Past:

@@ -155,9 +155,9 @@ def _unfolded(
     ]
 
 
-def _moved(mine: Mapping[int, int], theirs: Mapping[int, int]) -> frozenset[int]:
+def _moved(own: Mapping[int, int], theirs: Mapping[int, int]) -> frozenset[int]:
     """Return the roots whose place differs between two orders, or that only one of them has."""
-    return frozenset(root for root in mine.keys() | theirs.keys() if mine.get(root) != theirs.get(root))
+    return frozenset(root for root in own.keys() | theirs.keys() if own.get(root) != theirs.get(root))
 
 
 def card(call: Call) -> Response:

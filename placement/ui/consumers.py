@@ -49,7 +49,7 @@ class ReclaimAnswer:
     claim: str
     feasible: bool | None = None
     complete: bool = True
-    given: Sequence[GivingConsumer] = ()
+    given_back: Sequence[GivingConsumer] = ()
     count: int = 0
     fault: str = ""
 
@@ -97,10 +97,10 @@ def consumers(call: Call) -> Response:
     sought["uuid"] = sought["uuid"] or arguments.get("q", "").strip()
     paging = paging_of(call.request)
     names, is_file = call.server.settings.planner.names, wants_csv(call.request)
-    projects = tuple(names.projects_with(sought["project"], most=MAX_PROJECTS)) if sought["project"] else ()
+    projects = tuple(names.projects_with(sought["project"], limit=MAX_PROJECTS)) if sought["project"] else ()
     search = ConsumerSearch(**sought, projects=projects)
     size = MAX_CSV_ROWS if is_file else paging.size
-    page = found_consumers(call.database, search, first=paging.first, most=size)
+    page = found_consumers(call.database, search, first=paging.first, limit=size)
     if is_file:
         return csv_file("consumers", [_csv_row(row, page.held.get(row.uuid, {}), names) for row in page.part.rows])
     return show("consumers.html", found=page, sought=sought, types=[*page.types, UNTYPED], paging=paging)
@@ -124,7 +124,7 @@ def _csv_row(consumer: ListedConsumer, held: Mapping[str, int], names: OwnerName
 def consumer(call: Call, uuid: str) -> Response:
     """Show what one consumer holds, and what it took and gave back; the latter also of one that is gone."""
     paging = paging_of(call.request)
-    holdings = consumer_with_holdings(call.database, uuid, first=paging.first, most=paging.size)
+    holdings = consumer_with_holdings(call.database, uuid, first=paging.first, limit=paging.size)
     uuid = holdings.consumer.uuid if holdings else uuid.lower()
     changes = shown_changes(call, consumer=uuid)
     if not (holdings or changes):
@@ -171,7 +171,7 @@ def project(call: Call) -> Response:
     call.authorize(PROJECT_RULE, project_id=name)
     paging = paging_of(call.request)
     with_hosts = call.is_allowed(HOSTS_RULE)
-    standing = project_standing(call.database, name, with_hosts=with_hosts, first=paging.first, most=paging.size)
+    standing = project_standing(call.database, name, with_hosts=with_hosts, first=paging.first, limit=paging.size)
     return show(
         "project.html",
         name=name,

@@ -65,7 +65,7 @@ def overview(call: Call) -> Response:
     """Show the whole cloud on one page, what needs attention first."""
     flavors = _flavors(call)
     locks = call.server.settings.planner.exclusive.values()
-    changes = shown_changes(call, most=MAX_CHANGES)
+    changes = shown_changes(call, limit=MAX_CHANGES)
     cloud = service.overview(call.database, locks=tuple(locks), with_changes=changes is None)
     return show(
         "overview.html",

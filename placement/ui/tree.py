@@ -60,7 +60,7 @@ def providers(call: Call) -> Response:
     fault = ""
     try:
         size = MAX_CSV_ROWS if wants_csv(call.request) else paging.size
-        page = found_providers(call.database, _search(call, sought), first=paging.first, most=size)
+        page = found_providers(call.database, _search(call, sought), first=paging.first, limit=size)
         if wants_csv(call.request):
             return csv_file("providers", [_csv_row(row, page.stocks.get(row.id, ())) for row in page.part.rows])
     except Invalid as error:
@@ -145,7 +145,7 @@ def provider(call: Call, uuid: str) -> Response:
     """Show one provider in its tree."""
     paging = paging_of(call.request)
     levels = call.server.settings.planner.levels
-    tree = provider_in_tree(call.database, uuid, levels=levels, first=paging.first, most=paging.size)
+    tree = provider_in_tree(call.database, uuid, levels=levels, first=paging.first, limit=paging.size)
     shown = tree.nodes.values() if tree.is_root else [tree.focus]
     changes = shown_changes(call, providers=[node.uuid for node in shown])
     past = shown_past(call, tree.focus.uuid)

@@ -15,7 +15,7 @@ from placement.api.planner.journal_feed import Following, Listeners, Pace, TooMa
 from placement.app import create_app
 from placement.services.journal import newest, prune
 from placement.settings import DatabaseSettings, JournalSettings, Settings
-from placement.store.journal.reading import Wanted
+from placement.store.journal.reading import EntryFilter
 from tests.api.conftest import Api
 from tests.api.test_journal import PATH, claim, entries
 from tests.claims import make_provider
@@ -167,7 +167,7 @@ def following(app: Flask, pace: Pace, *, most: int = 9) -> Iterator[tuple[Listen
     with contextlib.ExitStack() as open_:
 
         def connected() -> socket.socket:
-            listener = listeners.admit(Following(Wanted(), 1000, newest(database)))
+            listener = listeners.admit(Following(EntryFilter(), 1000, newest(database)))
             client, server = pair()
             with server:
                 listener.keep(Connection(server.fileno()))

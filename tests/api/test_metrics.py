@@ -17,7 +17,7 @@ from placement.app import create_app
 from placement.errors import ConfigurationError
 from placement.settings import DatabaseSettings, MetricsSettings, Settings
 from placement.store.journal.cursor import Cursor
-from placement.store.journal.reading import Wanted
+from placement.store.journal.reading import EntryFilter
 from placement.telemetry.record import THREADS, ThreadUse
 from placement.telemetry.shared_directory import VARIABLE, shared_directory
 from tests.api.conftest import Api
@@ -257,7 +257,7 @@ def test_the_journal_and_its_listeners_are_shown(start: Callable[..., Api]) -> N
     api = start()
     stored(api.app, provider("h1", VCPU=8))
     listeners = api.app.extensions["placement"].listeners
-    listener = listeners.admit(Following(Wanted(), 10, Cursor()))
+    listener = listeners.admit(Following(EntryFilter(), 10, Cursor()))
     found = shown(api)
     assert found["placement_journal_rows"] >= 2
     assert 0 <= found["placement_journal_age_seconds"] < 3600

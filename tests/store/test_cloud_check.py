@@ -84,7 +84,9 @@ def test_usage_that_is_kept_wrongly_is_summed_until_it_is_counted_afresh(postgre
     assert (postgresql.keeps_usage, drops) == (False, ["difference"])
     assert used_of_the_first(postgresql) == 9
     assert cached_order(postgresql) == order_as_read(postgresql)
-    assert [finding.what for finding in schema_check.check(postgresql.engine)][-1:] == ["wrong kept usage or capacity"]
+    assert [finding.description for finding in schema_check.check(postgresql.engine)][-1:] == [
+        "wrong kept usage or capacity"
+    ]
     schema_check.repair(postgresql.engine, Owner("p", "u"))
     assert readiness(postgresql).triggers is not None
     assert postgresql.keeps_usage

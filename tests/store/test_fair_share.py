@@ -42,7 +42,7 @@ def seen(tx: Transaction, aggregate: str | None) -> tuple[object, ...]:
         totals(tx, CLASSES, aggregate),
         sorted(usage_by_owner(tx, UsageScope("project", CLASSES, aggregate)), key=repr),
         sorted(usage_by_owner(tx, UsageScope("consumer_type", CLASSES, aggregate)), key=repr),
-        sorted(holdings(tx, UsageScope("consumer_type", CLASSES, aggregate), of=[MEMORY_MB])),
+        sorted(holdings(tx, UsageScope("consumer_type", CLASSES, aggregate), class_ids=[MEMORY_MB])),
     )
 
 

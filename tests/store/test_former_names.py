@@ -12,7 +12,7 @@ from placement.services.resource_classes import delete_class, rename_class
 from placement.store.connection.database import Database
 from placement.store.journal.cursor import BEGINNING, Cursor
 from placement.store.journal.history import PastProvider
-from placement.store.journal.reading import Entry, Wanted
+from placement.store.journal.reading import Entry, EntryFilter
 from placement.store.lifecycle import copying, schema
 from placement.store.lifecycle.maintenance import exclusively
 from placement.store.locks import pass_write_gate
@@ -77,14 +77,14 @@ def told(entries: list[Entry]) -> list[Call]:
 
 def assert_called(database: Database, expected: list[Call]) -> None:
     """Compare what the trail and the feed call classes and traits, on one page and on many."""
-    assert told(read_trail(database, Wanted(), limit=1000)) == expected
+    assert told(read_trail(database, EntryFilter(), limit=1000)) == expected
     assert told(read_feed(database, limit=1000)[0]) == expected
     pages, cursor, before = list[Entry](), BEGINNING, None
     while (page := read_feed(database, cursor, limit=1))[0]:
         pages, cursor = [*pages, *page[0]], page[1]
     assert told(pages) == expected
     backwards = list[Entry]()
-    while entries := read_trail(database, Wanted(), limit=1, before=before):
+    while entries := read_trail(database, EntryFilter(), limit=1, before=before):
         backwards, before = [*backwards, *entries], entries[-1].id
     assert told(backwards) == expected
 
@@ -142,9 +142,9 @@ def test_a_class_is_told_under_the_name_of_the_time(migrated: Database) -> None:
     assert_called(
         migrated, [*a[:3], ("class_name", "changed", "CUSTOM_A"), ("class_name", "changed", "CUSTOM_B"), *c[3:5]]
     )
-    renamed = read_trail(migrated, Wanted(kinds=("class_name",)), limit=1)[0]
+    renamed = read_trail(migrated, EntryFilter(kinds=("class_name",)), limit=1)[0]
     assert (renamed.old, renamed.new) == ({"name": "CUSTOM_B"}, {"name": "CUSTOM_C"})
-    assert b[0] not in told(read_trail(migrated, Wanted(), limit=1000))
+    assert b[0] not in told(read_trail(migrated, EntryFilter(), limit=1000))
 
 
 def test_an_id_that_an_operator_changes_is_another_class(migrated: Database) -> None:
@@ -165,7 +165,7 @@ def past(database: Database, moment: datetime) -> PastProvider:
 
 def just_now(database: Database) -> datetime:
     """Return a moment just after the newest row, before whatever comes next."""
-    moment = read_trail(database, Wanted(), limit=1)[0].time + timedelta(milliseconds=2)
+    moment = read_trail(database, EntryFilter(), limit=1)[0].time + timedelta(milliseconds=2)
     while utc_now() < moment:
         pass
     return moment
@@ -218,7 +218,7 @@ def test_the_release_before_goes_on_without_names_and_the_next_one_keeps_them_ag
     delete_class(migrated, "CUSTOM_B")
     b = life_of_class("CUSTOM_B")
     assert_called(migrated, [*b[:3], b[2], b[3], *b[3:]])
-    began = read_trail(migrated, Wanted(kinds=("journal",)), limit=9)
+    began = read_trail(migrated, EntryFilter(kinds=("journal",)), limit=9)
     assert len(began) == 2  # the triggers of providers went with the table
 
 
@@ -325,16 +325,16 @@ def test_a_name_goes_with_the_last_row_that_may_need_it(migrated: Database) -> N
     with migrated.writer.begin() as connection:
         make_class(connection, "CUSTOM_B")
     rename_class(migrated, "CUSTOM_B", "CUSTOM_C")
-    every = read_trail(migrated, Wanted(), limit=1000)
+    every = read_trail(migrated, EntryFilter(), limit=1000)
     deletion = next(one for one in every if (one.kind, one.action) == ("class_name", "deleted"))
     with migrated.writer.begin() as connection:
         run(connection, f"UPDATE placement_journal SET time = '2001-02-03 04:05:06.000000' WHERE id < {deletion.id}")
     prune(migrated, keep_days=1)
     assert former(migrated) == ["CUSTOM_A", "CUSTOM_B"]
-    assert told(read_trail(migrated, Wanted(), limit=1000)) == told(every)[-3:]
+    assert told(read_trail(migrated, EntryFilter(), limit=1000)) == told(every)[-3:]
     prune(migrated, keep_days=0)
     assert former(migrated) == ["CUSTOM_B"]  # the newest row stays, and so does its name
-    assert told(read_trail(migrated, Wanted(), limit=1000)) == told(every)[-1:]
+    assert told(read_trail(migrated, EntryFilter(), limit=1000)) == told(every)[-1:]
 
 
 def former(database: Database) -> list[str]:

@@ -24,7 +24,7 @@ FORGERIES = [
 
 
 def found(database: Database) -> list[str]:
-    return [finding.what for finding in schema_check.check(database.engine)]
+    return [finding.description for finding in schema_check.check(database.engine)]
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
@@ -35,7 +35,7 @@ def test_a_row_that_is_not_true_is_found_and_the_journal_begins_anew(migrated: D
         run(connection, forgery)
     assert found(migrated) == [WHAT]
     (finding,) = schema_check.repair(migrated.engine, OWNER)
-    assert (finding.what, finding.repaired) == (WHAT, True)
+    assert (finding.description, finding.repaired) == (WHAT, True)
     assert found(migrated) == []
 
 

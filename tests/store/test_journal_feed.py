@@ -12,9 +12,9 @@ from placement.errors import Invalid
 from placement.services.journal import newest, read_feed, read_trail
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
-from placement.store.journal.cursor import BEGINNING, Cursor, Seen, cursor_from
+from placement.store.journal.cursor import BEGINNING, Cursor, SeenMarks, cursor_from
 from placement.store.journal.order import CursorGone, cursor_of
-from placement.store.journal.reading import Entry, Wanted
+from placement.store.journal.reading import Entry, EntryFilter
 from placement.store.locks import pass_write_gate
 from tests.databases import open_database
 from tests.store.racing_writers import PROVIDERS, RacingWriters
@@ -197,7 +197,11 @@ def test_a_cursor_that_is_none_is_refused(cursor: str) -> None:
 
 @pytest.mark.parametrize(
     "forged",
-    [Cursor(Seen(9), anchor=()), Cursor(Seen(9), anchor=(1, 2, 3, 4)), Cursor(Seen(9), ahead=(1,) * 70_000)],
+    [
+        Cursor(SeenMarks(9), anchor=()),
+        Cursor(SeenMarks(9), anchor=(1, 2, 3, 4)),
+        Cursor(SeenMarks(9), ahead=(1,) * 70_000),
+    ],
     ids=["nothing is remembered", "too much is remembered", "more ids than a statement takes"],
 )
 def test_a_forged_cursor_that_no_statement_can_use_is_refused(forged: Cursor) -> None:
@@ -225,22 +229,22 @@ def test_the_trail_is_told_from_its_end_and_narrowed(migrated: Database) -> None
         )
         allocate(connection, "c1", {(1, VCPU): 1, (2, VCPU): 2})
         allocate(connection, "c2", {(2, VCPU): 3})
-    every = read_trail(migrated, Wanted(), limit=100)
+    every = read_trail(migrated, EntryFilter(), limit=100)
     assert [entry.id for entry in every] == sorted((entry.id for entry in every), reverse=True)
     assert [(entry.consumer_uuid, entry.new_amount, entry.project) for entry in every[:3]] == [
         ("c2", 3, "p3"),
         ("c1", 2, None),
         ("c1", 1, None),
     ]
-    assert read_trail(migrated, Wanted(), limit=2, before=every[0].id) == every[1:3]
+    assert read_trail(migrated, EntryFilter(), limit=2, before=every[0].id) == every[1:3]
     found = {
-        "consumer": read_trail(migrated, Wanted(consumer="c1"), limit=9),
-        "provider": read_trail(migrated, Wanted(providers=("provider-1",), consumer="c1"), limit=9),
-        "project": read_trail(migrated, Wanted(project="p3"), limit=9),
-        "nobody's project": read_trail(migrated, Wanted(project="p4"), limit=9),
-        "user": read_trail(migrated, Wanted(user="u"), limit=9),
-        "since": read_trail(migrated, Wanted(since=every[0].time + timedelta(seconds=1)), limit=9),
-        "until": read_trail(migrated, Wanted(until=every[0].time + timedelta(seconds=1)), limit=100),
+        "consumer": read_trail(migrated, EntryFilter(consumer="c1"), limit=9),
+        "provider": read_trail(migrated, EntryFilter(providers=("provider-1",), consumer="c1"), limit=9),
+        "project": read_trail(migrated, EntryFilter(project="p3"), limit=9),
+        "nobody's project": read_trail(migrated, EntryFilter(project="p4"), limit=9),
+        "user": read_trail(migrated, EntryFilter(user="u"), limit=9),
+        "since": read_trail(migrated, EntryFilter(since=every[0].time + timedelta(seconds=1)), limit=9),
+        "until": read_trail(migrated, EntryFilter(until=every[0].time + timedelta(seconds=1)), limit=100),
     }
     assert {name: len(entries) for name, entries in found.items()} == {
         "consumer": 2, "provider": 1, "project": 2, "nobody's project": 0, "user": 0, "since": 0, "until": len(every),

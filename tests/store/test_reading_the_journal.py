@@ -9,7 +9,7 @@ from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.journal.changes import new_rows, place_of
 from placement.store.journal.history import complete_since
 from placement.store.journal.order import J
-from placement.store.journal.reading import Wanted, trail
+from placement.store.journal.reading import EntryFilter, trail
 from placement.store.journal.watched import BEGAN, JOURNAL
 from placement.store.tables import placement_journal
 from tests.store.rows import VCPU, add_providers, run, stocking
@@ -31,7 +31,7 @@ def cloud(migrated: Database) -> Database:
 
 @reads
 def cost_of_trail(tx: Transaction) -> int:
-    wanted = Wanted(providers=("provider-7",))
+    wanted = EntryFilter(providers=("provider-7",))
     assert len(trail(tx, wanted, limit=10)) == 3
     with reading(tx) as read:
         trail(tx, wanted, limit=10)

@@ -301,7 +301,7 @@ def test_odd_rows_are_named_and_where_possible_repaired(api: Api, app: Flask) ->
     assert all(answer.status_code < 500 for _name, answer in answers(api))
     assert list(schema.upgrade(database.engine)) == found[1:]
     assert readiness(database).problem is None
-    left = {finding.what for finding in schema_check.check(database.engine)}
+    left = {finding.description for finding in schema_check.check(database.engine)}
     assert "providers that name the wrong root provider" not in left
     assert len(left) >= len(ODD_ROWS) - 1
 

@@ -12,7 +12,7 @@ from placement.services.journal import read_trail
 from placement.services.marks import replace_provider_traits
 from placement.services.providers import create_provider
 from placement.settings import DatabaseSettings, JournalSettings, Settings
-from placement.store.journal.reading import Wanted
+from placement.store.journal.reading import EntryFilter
 from tests.api.conftest import Api
 from tests.claims import make_provider, new_uuid
 from tests.ui.visitor import Visitor
@@ -79,7 +79,7 @@ def test_a_claim_is_one_change_of_a_tree_with_its_devices(app: Flask, demo: None
 
 def test_a_provider_is_shown_as_it_was(app: Flask, demo: None, visitor: Visitor):
     database, uuid = app.extensions["placement"].database, uuid_of("compute1-numa0")
-    last = read_trail(database, Wanted(providers=(uuid,)), limit=1)[0].time
+    last = read_trail(database, EntryFilter(providers=(uuid,)), limit=1)[0].time
     api = Api(app)
     api.delete(f"/allocations/{uuid_of('vm0')}")
     page = visitor.page(f"{PAGE}{uuid}?at={last + timedelta(milliseconds=1):%Y-%m-%dT%H:%M:%S.%f}")

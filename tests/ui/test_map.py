@@ -14,7 +14,7 @@ from placement.services.journal import read_trail
 from placement.settings import DatabaseSettings, PlannerSettings, Settings
 from placement.store.connection.unit_of_work import reads_anywhere
 from placement.store.console.consumers import roots_of_project
-from placement.store.journal.reading import Wanted
+from placement.store.journal.reading import EntryFilter
 from placement.ui.map_address import look_back
 from tests import clouds
 from tests.api.test_statement_counts import statements
@@ -269,7 +269,7 @@ def test_the_slider_goes_back_as_far_as_the_journal(minutes: int, links: list[in
 
 def now(app: Flask) -> str:
     """Return the moment right after the newest row of the journal."""
-    newest = read_trail(app.extensions["placement"].database, Wanted(), limit=1)[0].time
+    newest = read_trail(app.extensions["placement"].database, EntryFilter(), limit=1)[0].time
     return quote((newest + timedelta(microseconds=1)).isoformat())
 
 

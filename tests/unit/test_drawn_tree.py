@@ -9,7 +9,7 @@ from placement.domain.drawn_tree import ancestors, drawing
 
 @pytest.mark.parametrize("parents", [{1: 2, 2: 1}, {1: 1}, {1: 7}])
 def test_rows_that_are_no_tree_end_all_the_same(parents: dict[int, int | None]):
-    assert drawing(parents, 1, most=10, deepest=10).drawn[0] in parents
+    assert drawing(parents, 1, max_providers=10, deepest=10).drawn[0] in parents
     assert len(ancestors(parents, 1)) < 2
 
 
@@ -19,7 +19,7 @@ def test_what_is_drawn_and_what_is_hidden_make_up_the_tree(data: st.DataObject):
     parents = {1: None} | {id_: data.draw(st.integers(1, id_ - 1)) for id_ in range(2, size + 1)}
     focus = data.draw(st.integers(1, size))
     most, deepest = data.draw(st.integers(1, 12)), data.draw(st.integers(1, 6))
-    drawn = drawing(parents, focus, most=most, deepest=deepest)
+    drawn = drawing(parents, focus, max_providers=most, deepest=deepest)
     below = {id_ for id_ in parents if id_ == drawn.top or drawn.top in ancestors(parents, id_)}
     assert focus in drawn.children
     assert len(drawn.drawn) <= most

@@ -318,7 +318,7 @@ def test_names_are_a_section_or_a_file_of_their_own(tmp_path: Path) -> None:
     assert read(tmp_path, "names: names.yaml\n").names == names
     assert (names.project_id("web"), names.user_id("Ann"), names.project_id("1f0c")) == ("3c2b", "0a9b", "1f0c")
     assert names.project_id("research") == "research", "two have this name"
-    assert names.projects_with("SEA", most=5) == ["1f0c", "2e1d"]
+    assert names.projects_with("SEA", limit=5) == ["1f0c", "2e1d"]
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def gang_rules(body: Mapping[str, Any], settings: PlannerSettings, *, members: i
     Raises:
         InvalidAt: a level does not exist, or rules contradict each other.
     """
-    rules = GangRules(_together(body, settings), _apart(body, settings))
+    rules = GangRules(_together(body, settings), _separate_level(body, settings))
     if rules.are_none:
         return ANYWHERE
     named = "together" if rules.together else "apart"
@@ -44,7 +44,7 @@ def gang_rules(body: Mapping[str, Any], settings: PlannerSettings, *, members: i
     if not body.get("all_or_nothing", True):
         raise InvalidAt((named,), 'Members whose places depend on each other need "all_or_nothing": true.')
     if rules.together is not None:
-        _check_together(rules.together, rules.apart, members)
+        _check_together(rules.together, rules.separate_level, members)
     return rules
 
 
@@ -53,10 +53,10 @@ def _together(body: Mapping[str, Any], settings: PlannerSettings) -> Together | 
     if rule is None:
         return None
     level = _fabric_level("together", rule["level"], settings)
-    return Together(level, required=rule.get("mode", "required") == "required", each=rule.get("each"))
+    return Together(level, required=rule.get("mode", "required") == "required", group_size=rule.get("each"))
 
 
-def _apart(body: Mapping[str, Any], settings: PlannerSettings) -> FabricLevel | None:
+def _separate_level(body: Mapping[str, Any], settings: PlannerSettings) -> FabricLevel | None:
     rule = body.get("apart")
     return None if rule is None else _fabric_level("apart", rule["level"], settings)
 
@@ -73,20 +73,22 @@ def _fabric_level(where: str, name: str, settings: PlannerSettings) -> FabricLev
     return FabricLevel(name, settings.aggregates[name])
 
 
-def _check_together(together: Together, apart: FabricLevel | None, members: int) -> None:
+def _check_together(together: Together, separate_level: FabricLevel | None, members: int) -> None:
     level = together.level.name
-    if together.each is None:
-        if apart == together.level and together.required and members > 1:
+    if together.group_size is None:
+        if separate_level == together.level and together.required and members > 1:
             raise InvalidAt(("apart", "level"), f"Members cannot be in one {level} and in different ones.")
         return
     if not together.required:
         raise InvalidAt(("together", "each"), 'The key needs "mode": "required", or no mode.')
-    if members % together.each:
-        raise InvalidAt(("together", "each"), f"{members} members cannot be divided into groups of {together.each}.")
-    if apart is not None and not apart.is_host:
+    if members % together.group_size:
+        raise InvalidAt(
+            ("together", "each"), f"{members} members cannot be divided into groups of {together.group_size}."
+        )
+    if separate_level is not None and not separate_level.is_host:
         raise InvalidAt(
             ("apart", "level"),
-            f"With each in together, members can be apart on hosts only, not in {apart.name}s.",
+            f"With each in together, members can be apart on hosts only, not in {separate_level.name}s.",
         )
 
 

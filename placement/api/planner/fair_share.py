@@ -110,10 +110,10 @@ def member_of(entry: dict[str, Any], settings: FairShareSettings, *where: str | 
         InvalidAt: as ``wishes_of``.
     """
     key = "project_id" if settings.leaves == "project" else "consumer_type"
-    other = {"project_id", "consumer_type"} - {key}
+    conflicting = {"project_id", "consumer_type"} - {key}
     if key not in entry:
         raise InvalidAt(where, f"{key!r} is a required property: it identifies the leaves of this server's tree.")
-    for name in other & entry.keys():
+    for name in conflicting & entry.keys():
         raise InvalidAt((*where, name), f"The leaves of this server's tree are identified by {key!r}.")
     member: str = entry[key]
     return member
@@ -289,9 +289,9 @@ def reclaim(call: Call) -> Response:
     body, settings, planner = call.document(RECLAIM), _settings(call), call.server.settings.planner
     wishes, options = wishes_of(body.get("pending", ()), planner, "pending"), options_of(body)
     if "request" in body:
-        wanted = RoomWanted(planner_request(body["request"], planner), options_for(call, body["request"]))
+        room_wanted = RoomWanted(planner_request(body["request"], planner), options_for(call, body["request"]))
         member = member_of(body["claimant"], settings, "claimant")
-        room = room_for(call.database, settings, wanted, member=member, wishes=wishes, options=options)
+        room = room_for(call.database, settings, room_wanted, member=member, wishes=wishes, options=options)
         uuids = {id_: member.uuid for id_, member in room.providers.items()}
         candidate = None if room.candidate is None else allocation_request(room.candidate.proposal, uuids)
         answer = {**giving_json(room.giving, room.members, settings), "host": room.host, "candidate": candidate}

@@ -14,7 +14,7 @@ from placement.api.routing import planner_route
 from placement.errors import Invalid, NotFound
 from placement.services import journal as service
 from placement.store.journal.cursor import Cursor, cursor_from
-from placement.store.journal.reading import Entry, Wanted
+from placement.store.journal.reading import Entry, EntryFilter
 
 RULE = "placement:planner:journal"
 USUAL_LIMIT = 100
@@ -90,9 +90,9 @@ def follow_changes(call: Call) -> Response:
     _check_there_is_one(call)
     call.authorize(RULE, project_id=None)
     reached = call.request.headers.get("last-event-id")
-    following = Following(Wanted(), MAX_LIMIT, _cursor(call, reached or "now"), sends_rows=False)
+    following = Following(EntryFilter(), MAX_LIMIT, _cursor(call, reached or "now"), sends_rows=False)
     since = None if reached else _instant(call.query.last("since"))
-    newest = service.read_trail(call.database, Wanted(), limit=1) if since else []
+    newest = service.read_trail(call.database, EntryFilter(), limit=1) if since else []
     is_late = since is not None and any(entry.time >= since - CLOCKS_DIFFER_BY for entry in newest)
     return _stream(call, following, first=b"data: {}\n\n" if is_late else b"")
 
@@ -106,9 +106,9 @@ def _project(call: Call) -> str | None:
     return project
 
 
-def _filters(call: Call, project: str | None) -> Wanted:
+def _filters(call: Call, project: str | None) -> EntryFilter:
     query = call.query
-    return Wanted(
+    return EntryFilter(
         consumer=query.last("consumer"),
         providers=tuple(query.every("provider"))[-1:],
         project=project,
@@ -122,7 +122,7 @@ def _instant(text: str | None) -> datetime | None:
     return None if text is None else moment_of(text)
 
 
-def _trail(call: Call, filters: Wanted, limit: int) -> Response:
+def _trail(call: Call, filters: EntryFilter, limit: int) -> Response:
     before = call.query.last("before")
     entries = service.read_trail(call.database, filters, limit=limit, before=None if before is None else int(before))
     document = _document(call, entries)
@@ -131,7 +131,7 @@ def _trail(call: Call, filters: Wanted, limit: int) -> Response:
     return call.json(document)
 
 
-def _feed(call: Call, filters: Wanted, limit: int, after: str) -> Response:
+def _feed(call: Call, filters: EntryFilter, limit: int, after: str) -> Response:
     place = _cursor(call, after)
     if after == "now":
         return call.json({"entries": [], "cursor": place.text})

@@ -24,7 +24,7 @@ from placement.errors import Gone, Invalid, Unavailable
 from placement.services.journal import newest, read_feed
 from placement.store.connection.database import Database
 from placement.store.journal.cursor import Cursor
-from placement.store.journal.reading import Entry, Wanted
+from placement.store.journal.reading import Entry, EntryFilter
 
 COME_AGAIN_MS = 2000
 
@@ -79,7 +79,7 @@ def moment_of(text: str) -> datetime:
 class Following:
     """What a client follows: which rows, how many per event at most, how far it has read, and whether to send them."""
 
-    wanted: Wanted
+    entry_filter: EntryFilter
     limit: int
     cursor: Cursor
     sends_rows: bool = True
@@ -96,7 +96,7 @@ def next_event(database: Database, following: Following) -> tuple[bytes, Followi
     Raises:
         CursorGone: rows that the client has not seen may have been deleted.
     """
-    entries, reached = read_feed(database, following.cursor, following.wanted, limit=following.limit)
+    entries, reached = read_feed(database, following.cursor, following.entry_filter, limit=following.limit)
     shown = entries if following.sends_rows else []
     return _event(shown, reached) if entries else b"", replace(following, cursor=reached)
 

@@ -32,7 +32,7 @@ def list_trees(call: Call) -> Response:
     call.query.check(LIST_QUERY)
     name, disabled = call.query.last("name") or "", call.query.last("disabled")
     search = ProviderSearch(words=(name,) if name else (), disabled=None if disabled is None else disabled == "true")
-    result = found_providers(call.database, search, first=0, most=int(call.query.last("limit") or USUAL_LIMIT))
+    result = found_providers(call.database, search, first=0, limit=int(call.query.last("limit") or USUAL_LIMIT))
     trees = [
         {
             "uuid": row.uuid,

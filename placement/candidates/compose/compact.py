@@ -94,7 +94,7 @@ class CompactFirst:
 
         Stop early, and mark the budget as hit, once the steps are used up.
         """
-        if not tree.places.of:
+        if not tree.places.masks:
             return _with_first((), self._composer.choices(tree))
         if self._composer.lacks_traits(tree):
             return None
@@ -109,7 +109,7 @@ class CompactFirst:
             return self._first_of_form(tree, sketch, form)
         if not self._may_sort(tree):
             return self._searched_lazily(tree, sketch, form)
-        counts, in_order = self._in_order(list(self._composer.choices(tree)), tree.places.of, tree.places)
+        counts, in_order = self._in_order(list(self._composer.choices(tree)), tree.places.masks, tree.places)
         return Composed(counts, iter(in_order)) if in_order else None
 
     def _combinations(self, tree: Tree) -> int:
@@ -128,7 +128,7 @@ class CompactFirst:
     def _first_of_form(self, tree: Tree, sketch: Sketch, form: CanonicalForm) -> Composed | None:
         """Compose everything in the numbers of a sketch, and memoise it for equivalent trees."""
         choices, (_form, providers) = self._composer.numbered_choices(tree, sketch), sketch
-        masks = {number: tree.places.of.get(provider, 0) for number, provider in enumerate(providers)}
+        masks = {number: tree.places.masks.get(provider, 0) for number, provider in enumerate(providers)}
         counts, in_order = self._in_order(choices, masks, tree.places)
         of_form = _FormChoices(counts, list(map(_reader, in_order)))
         if not self._budget.was_hit:
@@ -209,7 +209,7 @@ class CompactFirst:
         if composed is None:
             return None
         first, further = next(composed.choices), composed.choices
-        (touched,) = self._touched(tree.places.of, [first])
+        (touched,) = self._touched(tree.places.masks, [first])
         self._budget.was_hit = True
         return Composed(tree.places.counts(touched), chain((first,), further))
 
@@ -236,7 +236,7 @@ def possible_counts(plan: Plan, tree: Tree) -> Iterator[Counts]:
     loads = [*_loads(plan, tree, consuming)]
     reached = 0
     for provider in _providers(tree, consuming):
-        reached |= tree.places.of.get(provider, 0)
+        reached |= tree.places.masks.get(provider, 0)
     bounds = []
     for places in tree.places.levels:
         highest = max(1, min(len(consuming), (reached & places).bit_count()))
@@ -269,7 +269,7 @@ def _providers(tree: Tree, slots: Sequence[Slot]) -> set[int]:
 def _by_mask(tree: Tree, rooms: Mapping[int, float]) -> dict[int, float]:
     sums: dict[int, float] = defaultdict(float)
     for provider, room in rooms.items():
-        sums[tree.places.of.get(provider, 0)] += room
+        sums[tree.places.masks.get(provider, 0)] += room
     return sums
 
 
@@ -305,7 +305,7 @@ class Touches(Constraint):
 
     def take(self, depth: int, provider: int) -> bool:
         """Accept a provider if no level has too many places touched, and the slots to come can touch the rest."""
-        touched = self._touched[-1] | self._places.of.get(provider, 0)
+        touched = self._touched[-1] | self._places.masks.get(provider, 0)
         if touched not in self._missing:
             self._missing[touched] = self._missing_from(touched)
         missing = self._missing[touched]

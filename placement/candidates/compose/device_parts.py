@@ -278,7 +278,7 @@ class TreeParts:
         misfits = {provider: self._misfit_of(slot.resources, stocks.get(provider, NO_STOCKS)) for provider in row}
         if self._judge is None:
             return misfits
-        free, requested = self._details.left(), self._terms.request.requested
+        free, requested = self._details.free_amounts(), self._terms.request.requested
         return misfits | self._judge.ranks(free, dict(slot.resources), row, count=count, requested=requested)
 
     def _meets(self, slot: Slot, provider: int, heads: Heads) -> int:

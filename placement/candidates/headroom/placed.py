@@ -200,7 +200,7 @@ class PlacedCopies:
                 return copies, proposals.complete
             proposal = proposals.proposals[0]
             # Only one copy takes the same again if it holds a place.
-            room = [inside.stocks[provider][name].left // much for (provider, name), much in _taken(proposal).items()]
+            room = [inside.stocks[provider][name].free // much for (provider, name), much in _taken(proposal).items()]
             times = 1 if proposal.locks else max(1, min([bound - copies, *room]))
             taken = {
                 provider: {name: times * much for name, much in of_class.items()}
@@ -225,7 +225,7 @@ class PlacedCopies:
         numbered = undominated([{number[cell]: much for cell, much in bundle.items()} for bundle in bundles])
         if not all(numbered):
             return exactly(bound)
-        free = [bound if name == _IN_IT else max(0, details.stocks[provider][name].left) for provider, name in number]
+        free = [bound if name == _IN_IT else max(0, details.stocks[provider][name].free) for provider, name in number]
         return BundlePacking(numbered, [*kinds.values()]).copies(free, budget=self._packing.child(STEPS_OF_A_TREE))
 
 
@@ -253,7 +253,7 @@ def beyond_reach(per_copy: Mapping[str, int], details: PlannerTree, copies: int)
         provider: {
             name: free - copies * per_copy[name]
             for name, stock in stocks.items()
-            if name in per_copy and (free := stock.left) > copies * per_copy[name]
+            if name in per_copy and (free := stock.free) > copies * per_copy[name]
         }
         for provider, stocks in details.stocks.items()
     }

@@ -212,7 +212,7 @@ class PlannerSearch:
             return members  # Where the best way is filtered out, another may not be, so nothing is proved of that tree.
         placed = 0
         for tree, details in self._in_detail(roots):
-            amounts_left = details.left().items()
+            amounts_left = details.free_amounts().items()
             room = {
                 (provider, name): float(amount)
                 for provider, amounts in amounts_left

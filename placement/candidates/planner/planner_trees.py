@@ -134,7 +134,7 @@ class TreesInDetail:
                 traits=_only(providers, traits),
                 stocks=_only(providers, stocks),
                 positions=_only(providers, positions),
-                places=Places(_only(own, places.of), places.levels),
+                places=Places(_only(own, places.masks), places.levels),
                 foreign_providers=frozenset(providers) - {*own} if len(roots) > 1 else frozenset(),
             )
 
@@ -177,14 +177,14 @@ def with_stocks(tree: Tree, plan: Plan, changed: Mapping[int, Mapping[str, Stock
 
     def has_room(provider: int, resources: Collection[tuple[str, int]]) -> bool:
         stocks = changed.get(provider)
-        return stocks is None or all([amount <= stocks[name].left for name, amount in resources])
+        return stocks is None or all([amount <= stocks[name].free for name, amount in resources])
 
     options = [
         [provider for provider in providers if demand.ignores_usage or has_room(provider, demand.resources)]
         for demand, providers in zip(plan.demands, tree.options, strict=True)
     ]
     room = {
-        place: float(min(stock.left, stock.max_unit))
+        place: float(min(stock.free, stock.max_unit))
         for place in [(provider, name) for provider in changed for name in plan.contended]
         if place in tree.room and (stock := changed[place[0]].get(place[1]))
     }

@@ -227,7 +227,7 @@ class PlannerQuestion:
         """Return the fragmentation score of a proposal; None if the profile ignores that."""
         if self.cloud.judge is None:
             return None
-        return self.cloud.judge.score(tree.left(), proposal.amounts)
+        return self.cloud.judge.score(tree.free_amounts(), proposal.amounts)
 
     def least_places(self, overlay: Overlay) -> LeastPlaces | None:
         """Return lower bounds on the places for the counted demands in each tree; None where unknown."""

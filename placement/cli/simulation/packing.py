@@ -197,14 +197,14 @@ class ComeAndGone:
         by_time: the percentage of the capacity that is allocated, sampled in equal steps of time.
         placed: how much tasks were given, in percent of what they asked for, in amounts times time.
         mean: the mean percentage of the capacity allocated over the whole time.
-        most: the highest percentage at any time.
+        peak_percent: the highest percentage at any time.
         refused: how many tasks found no place, by what they ask for.
     """
 
     by_time: Sequence[float]
     placed: float
     mean: float
-    most: float
+    peak_percent: float
     refused: Mapping[str, int]
 
 
@@ -242,7 +242,7 @@ def come_and_gone(trace: Trace, policy: str) -> ComeAndGone:
         by_time=samples or [100 * taken / units],
         placed=100 * served / demanded if demanded else 100.0,
         mean=100 * served / (units * (last - first or 1.0)),
-        most=100 * peak / units,
+        peak_percent=100 * peak / units,
         refused=dict(refused),
     )
 

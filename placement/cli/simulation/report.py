@@ -23,9 +23,10 @@ COLUMNS: tuple[tuple[str, Callable[[RunResult], float]], ...] = (
 def summary(outcomes: Outcomes) -> PrintedTable:
     """Return a table with each policy's mean, minimum and maximum over the seeds."""
     rows = [
-        [whole(policy), *[_spread([*map(of, seeds)]) for _name, of in COLUMNS]] for policy, seeds in outcomes.items()
+        [whole(policy), *[_spread([*map(column, seeds)]) for _name, column in COLUMNS]]
+        for policy, seeds in outcomes.items()
     ]
-    return PrintedTable(["policy", *[name for name, _of in COLUMNS]], rows)
+    return PrintedTable(["policy", *[name for name, _column in COLUMNS]], rows)
 
 
 def _spread(values: Sequence[float]) -> str:
@@ -56,9 +57,9 @@ def _verdict(gained: Sequence[int], first: str) -> str:
 def charts(outcomes: Outcomes, duration: float) -> list[Chart]:
     """Return curves of the means over the seeds."""
 
-    def chart(title: str, of: Callable[[RunResult], Sequence[int]]) -> Chart:
+    def chart(title: str, values_of: Callable[[RunResult], Sequence[int]]) -> Chart:
         lines = {
-            policy: [fmean(values) for values in zip(*map(of, seeds), strict=True)]
+            policy: [fmean(values) for values in zip(*map(values_of, seeds), strict=True)]
             for policy, seeds in outcomes.items()
         }
         return Chart(title, lines, "time, in mean durations of a job", 0, duration)

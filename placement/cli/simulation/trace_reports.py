@@ -69,7 +69,7 @@ def come_and_go(folder: Path, workloads: Sequence[str], policies: Sequence[str],
     rows = [
         [
             *map(whole, names),
-            *[_percent(part) for part in (result.placed, result.mean, result.most)],
+            *[_percent(part) for part in (result.placed, result.mean, result.peak_percent)],
             *[result.refused.get(kind, 0) for kind in kinds],
         ]
         for names, result in results.items()

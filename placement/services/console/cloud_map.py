@@ -128,7 +128,7 @@ def cloud_map(tx: Transaction, question: MapQuestion) -> CloudMap:
         stocks=stocks,
         disabled=hosts.root_ids(hosts.disabled),
         members=hosts.in_groups(question.aggregates),
-        projects=project_names(tx, most=MAX_PROJECTS) if question.knows_projects else (),
+        projects=project_names(tx, limit=MAX_PROJECTS) if question.knows_projects else (),
         lit=roots_of_project(tx, question.project) if question.project else None,
         room=room,
         orders=[_best(tx, question, profile) for profile in question.profiles],
@@ -237,7 +237,7 @@ def host_on_map(
     """
     host = _only(hosts_with(tx, beginning))
     parents = tree.parents_by_name(tx, host)
-    drawn = drawing(parents, host, most=MAX_DRAWN, deepest=DEEPEST)
+    drawn = drawing(parents, host, max_providers=MAX_DRAWN, deepest=DEEPEST)
     nodes = drawn_providers(tx, drawn.drawn, levels)
     return HostOnMap(
         root=nodes[host],

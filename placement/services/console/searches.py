@@ -36,9 +36,9 @@ class Excerpt(Generic[Row]):
     total: int | None
 
 
-def part_of(rows: list[Row], *, most: int, total: int | None = None) -> Excerpt[Row]:
+def part_of(rows: list[Row], *, limit: int, total: int | None = None) -> Excerpt[Row]:
     """Return a page, given one row more than it shows."""
-    return Excerpt(rows[:most], len(rows) > most, total)
+    return Excerpt(rows[:limit], len(rows) > limit, total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class ConsumerWithHoldings:
 
 
 @reads_anywhere
-def found_consumers(tx: Transaction, search: ConsumerSearch, *, first: int, most: int) -> FoundConsumers:
+def found_consumers(tx: Transaction, search: ConsumerSearch, *, first: int, limit: int) -> FoundConsumers:
     """Return a page of the consumers that a search finds, newest first."""
     conditions = []
     if search.uuid:
@@ -79,20 +79,20 @@ def found_consumers(tx: Transaction, search: ConsumerSearch, *, first: int, most
         conditions.append(store.of_project(search.project, search.projects))
     if search.type:
         conditions.append(store.of_type(None if search.type == UNTYPED else search.type))
-    rows = store.listed_consumers(tx, conditions, first=first, most=most + 1)
+    rows = store.listed_consumers(tx, conditions, first=first, limit=limit + 1)
     total = store.consumer_count(tx, conditions)
-    part = part_of(rows, most=most, total=total)
+    part = part_of(rows, limit=limit, total=total)
     return FoundConsumers(part, store.sums_of(tx, {row.uuid for row in part.rows}), store.type_names(tx))
 
 
 @reads_anywhere
-def consumer_with_holdings(tx: Transaction, uuid: str, *, first: int, most: int) -> ConsumerWithHoldings | None:
+def consumer_with_holdings(tx: Transaction, uuid: str, *, first: int, limit: int) -> ConsumerWithHoldings | None:
     """Return a consumer with a page of its allocations; None if it holds nothing."""
     consumer = store.consumer(tx, uuid)
     if consumer is None:
         return None
-    rows = store.held_by(tx, uuid, first=first, most=most + 1)
-    return ConsumerWithHoldings(consumer, store.sums_of(tx, {uuid}).get(uuid, {}), part_of(rows, most=most))
+    rows = store.held_by(tx, uuid, first=first, limit=limit + 1)
+    return ConsumerWithHoldings(consumer, store.sums_of(tx, {uuid}).get(uuid, {}), part_of(rows, limit=limit))
 
 
 class ProjectHost(NamedTuple):
@@ -120,15 +120,15 @@ class ProjectStanding:
 
 
 @reads_anywhere
-def project_standing(tx: Transaction, project: str, *, with_hosts: bool, first: int, most: int) -> ProjectStanding:
+def project_standing(tx: Transaction, project: str, *, with_hosts: bool, first: int, limit: int) -> ProjectStanding:
     """Return what a project holds, which may be nothing. Not everybody who may see sums may see hosts."""
     rows, count = store.held_by_project(tx, project), store.consumers_of_project(tx, project)
     names = tx.names.classes.names(tx.connection, {row.class_id for row in rows if row.class_id is not None})
     sums = _sums(rows, names)
     types = Counter({row.consumer_id: row.type or UNTYPED for row in rows}.values())
-    hosts = _project_hosts(tx, rows, names, first=first, most=most + 1) if with_hosts else []
+    hosts = _project_hosts(tx, rows, names, first=first, limit=limit + 1) if with_hosts else []
     is_part = count is None or count > store.MAX_SUMMED
-    return ProjectStanding(count, is_part, sums, dict(sorted(types.items())), part_of(hosts, most=most))
+    return ProjectStanding(count, is_part, sums, dict(sorted(types.items())), part_of(hosts, limit=limit))
 
 
 def _sums(rows: Iterable[HeldByConsumer], names: Mapping[int, str]) -> dict[str, int]:
@@ -140,7 +140,7 @@ def _sums(rows: Iterable[HeldByConsumer], names: Mapping[int, str]) -> dict[str,
 
 
 def _project_hosts(
-    tx: Transaction, rows: Sequence[HeldByConsumer], names: Mapping[int, str], *, first: int, most: int
+    tx: Transaction, rows: Sequence[HeldByConsumer], names: Mapping[int, str], *, first: int, limit: int
 ) -> list[ProjectHost]:
     """Return a page of the trees that consumers are on, those with most of them first."""
     root_of = Hosts(tx).columns.providers.root_of({row.provider_id for row in rows if row.provider_id is not None})
@@ -149,7 +149,7 @@ def _project_hosts(
         if row.provider_id in root_of:
             in_trees[root_of[row.provider_id]].append(row)
     counts = {root: len({row.consumer_id for row in held}) for root, held in in_trees.items()}
-    page = sorted(counts, key=lambda root: (-counts[root], root))[first : first + most]
+    page = sorted(counts, key=lambda root: (-counts[root], root))[first : first + limit]
     named = named_providers(tx, page)
     return [
         ProjectHost(named[root].uuid, named[root].name, counts[root], _sums(in_trees[root], names)) for root in page
@@ -197,7 +197,7 @@ class FoundProviders:
 
 
 @reads_anywhere
-def found_providers(tx: Transaction, search: ProviderSearch, *, first: int, most: int) -> FoundProviders:
+def found_providers(tx: Transaction, search: ProviderSearch, *, first: int, limit: int) -> FoundProviders:
     """Return a page of the providers that a search finds, roots first.
 
     Raises:
@@ -205,8 +205,8 @@ def found_providers(tx: Transaction, search: ProviderSearch, *, first: int, most
     """
     hosts = Hosts(tx)
     ids = _ids_in_order(tx, hosts, search)
-    rows = listed.listed_providers(tx, ids[first : first + most].tolist())
-    part = Excerpt(rows, len(ids) > first + most, len(ids) if len(ids) < listed.MAX_LISTED or search.trees else None)
+    rows = listed.listed_providers(tx, ids[first : first + limit].tolist())
+    part = Excerpt(rows, len(ids) > first + limit, len(ids) if len(ids) < listed.MAX_LISTED or search.trees else None)
     roots = {row.id for row in rows if row.is_root}
     stocks = {**stocks_of_trees(tx, roots), **stocks_of_providers(tx, {row.id for row in rows} - roots)}
     return FoundProviders(part, stocks, hosts.kinds[:KINDS], hosts.root_ids(hosts.disabled))

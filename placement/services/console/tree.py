@@ -104,7 +104,9 @@ class ProviderInTree:
 
 
 @reads_anywhere
-def provider_in_tree(tx: Transaction, uuid: str, *, levels: Mapping[str, str], first: int, most: int) -> ProviderInTree:
+def provider_in_tree(
+    tx: Transaction, uuid: str, *, levels: Mapping[str, str], first: int, limit: int
+) -> ProviderInTree:
     """Return a provider with its tree; ``levels`` maps names of levels to the traits of their places.
 
     Raises:
@@ -113,19 +115,19 @@ def provider_in_tree(tx: Transaction, uuid: str, *, levels: Mapping[str, str], f
     provider = required_provider(tx, uuid)
     parents = store.parents_by_name(tx, provider.root_id)
     path = ancestors(parents, provider.id)
-    drawn = drawing(parents, provider.id, most=DRAWN, deepest=DEEPEST)
+    drawn = drawing(parents, provider.id, max_providers=DRAWN, deepest=DEEPEST)
     counts = store.consumer_counts(tx, drawn.drawn)
     nodes = drawn_providers(tx, {*drawn.drawn, *path}, levels, consumers=counts)
     sharing = [id_ for id_ in drawn.drawn if SHARES in nodes[id_].traits]
-    served, served_count = store.served(tx, sharing, root_id=provider.root_id, most=RELATED)
+    served, served_count = store.served(tx, sharing, root_id=provider.root_id, limit=RELATED)
     part = _part(parents, provider.root_id, provider.id)
-    amounts, has_more = store.placed_amounts(tx, part, first=first, most=most)
+    amounts, has_more = store.placed_amounts(tx, part, first=first, limit=limit)
     return ProviderInTree(
         focus=nodes[provider.id],
         drawing=drawn,
         nodes=nodes,
         size=len(parents),
-        sharers=store.sharers(tx, drawn.drawn, root_id=provider.root_id, most=RELATED),
+        sharers=store.sharers(tx, drawn.drawn, root_id=provider.root_id, limit=RELATED),
         served=served,
         served_count=served_count,
         totals=stocks_of_trees(tx, [provider.root_id]).get(provider.root_id, []),

@@ -134,7 +134,7 @@ def _held(tx: Transaction, claim: ReclaimClaim, classes: Collection[str]) -> lis
     needed = [ids[name] for name in classes if name in ids]
     held: dict[str, tuple[str, dict[str, int]]] = {}
     scope = UsageScope(settings.leaves, names, settings.partition)
-    for uuid, owner, class_id, amount in holdings(tx, scope, of=needed) if needed else ():
+    for uuid, owner, class_id, amount in holdings(tx, scope, class_ids=needed) if needed else ():
         if uuid not in options.keep:
             held.setdefault(uuid, (owner or UNKNOWN, {}))[1][names[class_id]] = int(amount)
     path_of = settings.queues.path_of

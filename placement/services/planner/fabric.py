@@ -37,8 +37,8 @@ def placed_by_rules(drafting: Drafting, members: Sequence[ClaimMember], rules: G
     Raises:
         NoCandidate: there are no such places.
     """
-    if rules.together is None and rules.apart is not None:
-        placement = one_by_one(drafting, members, closing=OnePerPlace(located(drafting.tx, rules.apart)))
+    if rules.together is None and rules.separate_level is not None:
+        placement = one_by_one(drafting, members, closing=OnePerPlace(located(drafting.tx, rules.separate_level)))
         if placement.stuck is None:
             return placement.drafts
     kinds = {drafting.prepared(member): member for member in reversed(members)}
@@ -85,7 +85,7 @@ class _FabricSearch:
     @cached_property
     def _apart(self) -> "Located | None":
         """The places in which members lie apart; None if they need not."""
-        return located(self.drafting.tx, self.rules.apart) if self.rules.apart else None
+        return located(self.drafting.tx, self.rules.separate_level) if self.rules.separate_level else None
 
     def drafts(self) -> Sequence[Draft] | None:
         """Return a place for each member, or None."""
@@ -112,8 +112,10 @@ class _FabricSearch:
         amounts = [[kind.composer.requested.get(name, 0) for name in self._classes] for kind in self.kinds]
         self._fabric = Fabric(sites, MembersByKind(self._mix(self.members), amounts), self._refused)
         together, members = self.rules.together, self.members
-        if together is not None and together.each is not None:
-            groups = [members[start : start + together.each] for start in range(0, len(members), together.each)]
+        if together is not None and together.group_size is not None:
+            groups = [
+                members[start : start + together.group_size] for start in range(0, len(members), together.group_size)
+            ]
             postings = self._fabric.together_each([self._mix(group) for group in groups], budget=self._budget)
             return None if postings is None else self._dealt(groups)
         most_places = 1 if together is None or together.required else len(self._by_place)
@@ -213,11 +215,11 @@ def _of_together(drafting: Drafting, together: Together, room: FabricRoom, numbe
     level = together.level
     if not room.has_hosts and not level.is_host:
         return f"No host that could serve them is in a {level.name}: planner.yaml names {level.name}s under aggregates."
-    if together.each is not None:
-        rule = f"{together.each} of them are to be in each of {number // together.each} {level.name}s"
+    if together.group_size is not None:
+        rule = f"{together.group_size} of them are to be in each of {number // together.group_size} {level.name}s"
         if room.most is None:
             return f"{rule}."
-        with_room = sum([holds >= together.each for holds in room.most.values()])
+        with_room = sum([holds >= together.group_size for holds in room.most.values()])
         return f"{rule}, and no more than {with_room} have room for that many."
     if not together.required:
         return ""
@@ -228,11 +230,11 @@ def _of_together(drafting: Drafting, together: Together, room: FabricRoom, numbe
 
 
 def _of_apart(rules: GangRules, room: FabricRoom) -> str:
-    if rules.apart is None:
+    if rules.separate_level is None:
         return ""
-    name = rules.apart.name
+    name = rules.separate_level.name
     different = f"different {name}s"
-    rule = f"They are to be {'on' if rules.apart.is_host else 'in'} {different}"
+    rule = f"They are to be {'on' if rules.separate_level.is_host else 'in'} {different}"
     if rules.together is None and room.most is not None:
         return f"{rule}, and no more than {sum(room.most.values())} have room."
     return f"{rule}."

@@ -50,10 +50,10 @@ class OwnerNames:
         """Return the same of a user."""
         return _only_id(self.users, text)
 
-    def projects_with(self, text: str, *, most: int) -> list[str]:
+    def projects_with(self, text: str, *, limit: int) -> list[str]:
         """Return the ids of at most so many projects whose names contain a text, in any case."""
         sought = text.casefold()
-        return [id_ for id_, name in self.projects.items() if sought in name.casefold()][:most]
+        return [id_ for id_, name in self.projects.items() if sought in name.casefold()][:limit]
 
 
 def _only_id(names: Mapping[str, str], text: str) -> str:

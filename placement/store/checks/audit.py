@@ -53,7 +53,7 @@ class Hits(NamedTuple):
 class BadRows:
     """Bad rows of a table, selected by ``condition`` and named by ``shown``. Repair deletes them if ``useless``."""
 
-    what: str
+    description: str
     table: Table
     shown: Column[Any]
     condition: Callable[[], ColumnElement[bool]]
@@ -105,8 +105,8 @@ EMPTY_AGGREGATES = BadRows(
 )
 
 
-def _link(what: str, column: Column[Any], target: Column[Any], *, useless: bool = False) -> BadRows:
-    return BadRows(what, column.table, column, _missing(column, target), useless)
+def _link(description: str, column: Column[Any], target: Column[Any], *, useless: bool = False) -> BadRows:
+    return BadRows(description, column.table, column, _missing(column, target), useless)
 
 
 _PROVIDER, _CLASS = resource_providers.c.id, resource_classes.c.id
@@ -179,7 +179,7 @@ def odd_rows(connection: Connection, *, only_small_tables: bool = False) -> Iter
             continue
         total, examples = kind.hits(connection)
         if total:
-            yield f"{kind.what.capitalize()}: {total}, for example {', '.join(examples)}"
+            yield f"{kind.description.capitalize()}: {total}, for example {', '.join(examples)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,13 +210,13 @@ def plain_uuid(text: str) -> str:
 
 
 def ownerless(
-    connection: Connection, known: Collection[str], *, consumer_type: str | None, older_than: timedelta
+    connection: Connection, owned: Collection[str], *, consumer_type: str | None, older_than: timedelta
 ) -> list[Ownerless]:
     """Return the consumers of a type with allocations that are not among the known ones, in any spelling.
 
     Consumers younger than ``older_than`` are left out: they may not be listed yet.
     """
-    living = {plain_uuid(uuid) for uuid in known}
+    living = {plain_uuid(uuid) for uuid in owned}
     query = (
         select(
             consumers.c.uuid,

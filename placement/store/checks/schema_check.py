@@ -150,7 +150,7 @@ class Finding:
     ``needs`` is what an operator has to grant first.
     """
 
-    what: str
+    description: str
     count: int
     examples: tuple[str, ...] = ()
     repaired: bool = False
@@ -169,7 +169,7 @@ class Owner:
 class _Problem(NamedTuple):
     """A kind of problem. ``repair`` fixes it and tells whether it could; the other two tell before."""
 
-    what: str
+    description: str
     find: Callable[[Connection], Hits]
     repair: Callable[[Connection, Owner], bool]
     is_repairable: Callable[[Connection], bool] = lambda _connection: True
@@ -193,15 +193,17 @@ def repair(engine: Engine, owner: Owner, progress: Progress = silent) -> tuple[F
 
 def _findings(connection: Connection, progress: Progress) -> Iterator[tuple[Finding, _Problem]]:
     for number, problem in enumerate(PROBLEMS):
-        progress(f"Looking for {problem.what}", number / len(PROBLEMS))
+        progress(f"Looking for {problem.description}", number / len(PROBLEMS))
         total, examples = problem.find(connection)
         if total:
             is_repairable, needs = problem.is_repairable(connection), problem.needs(connection)
-            yield Finding(problem.what, total, examples, is_repairable=is_repairable, needs=needs), problem
+            yield Finding(problem.description, total, examples, is_repairable=is_repairable, needs=needs), problem
 
 
 def _of_bad_rows(bad: BadRows) -> _Problem:
-    return _Problem(bad.what, bad.hits, lambda connection, _owner: bad.deleted(connection), lambda _: bad.useless)
+    return _Problem(
+        bad.description, bad.hits, lambda connection, _owner: bad.deleted(connection), lambda _: bad.useless
+    )
 
 
 def _make_consumers(connection: Connection, owner: Owner) -> bool:

@@ -84,10 +84,10 @@ def of_type(name: str | None) -> ColumnElement[bool]:
 
 
 def listed_consumers(
-    tx: Transaction, conditions: Sequence[ColumnElement[bool]], *, first: int, most: int
+    tx: Transaction, conditions: Sequence[ColumnElement[bool]], *, first: int, limit: int
 ) -> list[ListedConsumer]:
     """Return a page of the consumers that meet the conditions, newest first."""
-    query = _COLUMNS.where(*conditions).order_by(_C.id.desc()).offset(first).limit(most)
+    query = _COLUMNS.where(*conditions).order_by(_C.id.desc()).offset(first).limit(limit)
     return [ListedConsumer(*row) for row in tx.execute(query)]
 
 
@@ -124,7 +124,7 @@ def sums_of(tx: Transaction, uuids: Collection[str]) -> dict[str, dict[str, int]
     return sums
 
 
-def held_by(tx: Transaction, uuid: str, *, first: int, most: int) -> list[HeldAmount]:
+def held_by(tx: Transaction, uuid: str, *, first: int, limit: int) -> list[HeldAmount]:
     """Return a page of what a consumer holds, tree by tree."""
     query = (
         select(RP.uuid, NAME, ROOT.c.uuid, ROOT_NAME, A.resource_class_id, A.used)
@@ -132,7 +132,7 @@ def held_by(tx: Transaction, uuid: str, *, first: int, most: int) -> list[HeldAm
         .where(A.consumer_id == uuid)
         .order_by(ROOT_NAME, ROOT.c.id, NAME, RP.id, A.resource_class_id)
         .offset(first)
-        .limit(most)
+        .limit(limit)
     )
     rows = tx.tuples(query)
     names = tx.names.classes.names(tx.connection, {row[4] for row in rows})
@@ -156,10 +156,10 @@ class HeldByConsumer(NamedTuple):
     used: int | None
 
 
-def held_by_project(tx: Transaction, project: str, *, most: int = MAX_SUMMED) -> list[HeldByConsumer]:
+def held_by_project(tx: Transaction, project: str, *, limit: int = MAX_SUMMED) -> list[HeldByConsumer]:
     """Return what the first consumers of a project hold."""
     columns = _C.id, _C.uuid, _C.consumer_type_id
-    first = select(*columns).where(_C.project_id == _id_of(project)).order_by(_C.uuid).limit(most).subquery("first")
+    first = select(*columns).where(_C.project_id == _id_of(project)).order_by(_C.uuid).limit(limit).subquery("first")
     # Outer joins keep SQLite from beginning with the providers, which takes minutes.
     source = first.outerjoin(consumer_types, consumer_types.c.id == first.c.consumer_type_id)
     query = select(first.c.id, consumer_types.c.name, A.resource_provider_id, A.resource_class_id, A.used)
@@ -192,9 +192,9 @@ def _id_of(project: str) -> ScalarSelect[int]:
     return select(projects.c.id).where(projects.c.external_id == project).scalar_subquery()
 
 
-def project_names(tx: Transaction, *, most: int) -> list[str]:
+def project_names(tx: Transaction, *, limit: int) -> list[str]:
     """Return the ids of some projects, newest first."""
-    query = select(projects.c.external_id).order_by(projects.c.id.desc()).limit(most)
+    query = select(projects.c.external_id).order_by(projects.c.id.desc()).limit(limit)
     return [name for (name,) in tx.tuples(query)]
 
 

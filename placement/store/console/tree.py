@@ -94,7 +94,7 @@ def consumer_counts(tx: Transaction, provider_ids: Collection[int]) -> dict[int,
     return dict(tx.tuples(query))
 
 
-def placed_amounts(tx: Transaction, part: TreePart, *, first: int = 0, most: int) -> tuple[list[PlacedAmount], bool]:
+def placed_amounts(tx: Transaction, part: TreePart, *, first: int = 0, limit: int) -> tuple[list[PlacedAmount], bool]:
     """Return what a page of the consumers of a part of a tree hold there, and whether more of them follow."""
     page = (
         select(A.consumer_id)
@@ -103,7 +103,7 @@ def placed_amounts(tx: Transaction, part: TreePart, *, first: int = 0, most: int
         .distinct()
         .order_by(A.consumer_id)
         .offset(first)
-        .limit(most + 1)
+        .limit(limit + 1)
         .subquery("page")
     )
     query = (
@@ -129,12 +129,12 @@ def placed_amounts(tx: Transaction, part: TreePart, *, first: int = 0, most: int
     )
     rows = [PlacedAmount(*row) for row in tx.execute(query)]  # with times as such
     names = tx.names.classes.names(tx.connection, {int(row.class_name) for row in rows})
-    listed = set(list(dict.fromkeys([row.consumer_uuid for row in rows]))[:most])
+    listed = set(list(dict.fromkeys([row.consumer_uuid for row in rows]))[:limit])
     amounts = [row._replace(class_name=names[int(row.class_name)]) for row in rows if row.consumer_uuid in listed]
     return amounts, len(amounts) < len(rows)
 
 
-def sharers(tx: Transaction, provider_ids: Collection[int], *, root_id: int, most: int) -> list[Sharer]:
+def sharers(tx: Transaction, provider_ids: Collection[int], *, root_id: int, limit: int) -> list[Sharer]:
     """Return the providers of other trees that share with a tree through an aggregate of some of its providers."""
     trait = tx.names.traits.ids(tx.connection, [SHARES])[SHARES]
     query = (
@@ -148,12 +148,12 @@ def sharers(tx: Transaction, provider_ids: Collection[int], *, root_id: int, mos
         .where(_MEMBER.c.resource_provider_id.in_(sorted(provider_ids)), RP.root_provider_id != root_id)
         .distinct()
         .order_by(NAME, placement_aggregates.c.uuid)
-        .limit(most)
+        .limit(limit)
     )
     return [Sharer(*row) for row in tx.tuples(query)]
 
 
-def served(tx: Transaction, provider_ids: Collection[int], *, root_id: int, most: int) -> tuple[list[ServedTree], int]:
+def served(tx: Transaction, provider_ids: Collection[int], *, root_id: int, limit: int) -> tuple[list[ServedTree], int]:
     """Return some of the other trees that providers share with, by name, and how many there are."""
     if not provider_ids:
         return [], 0
@@ -168,7 +168,7 @@ def served(tx: Transaction, provider_ids: Collection[int], *, root_id: int, most
         select(RP.uuid, NAME, func.count().over())
         .select_from(roots.join(resource_providers, RP.id == roots.c.id))
         .order_by(RP.name, RP.id)
-        .limit(most)
+        .limit(limit)
     )
     rows = tx.tuples(query)
     return [ServedTree(uuid, name) for uuid, name, _ in rows], rows[0][2] if rows else 0

@@ -42,7 +42,7 @@ from placement.cloud.columns import UseStep
 from placement.cloud.derived import MAX_CHANGED
 from placement.store.connection.prepared import NO_VALUES, PreparedScalars, PreparedStatement, Values
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.journal.cursor import BEFORE_ALL, Cursor, Seen
+from placement.store.journal.cursor import BEFORE_ALL, Cursor, SeenMarks
 from placement.store.journal.order import (
     POSTGRESQL,
     SQLITE,
@@ -217,7 +217,7 @@ def _with_ahead(place: Cursor, times: Mapping[int, int]) -> Cursor:
     """Return MariaDB's cursor of a snapshot, given that of its numbered rows, and the times of those ahead by id."""
     id_, time, mark, *_times = place.anchor or _NO_ROW
     anchor = (id_, time, mark, sum(times.values()))
-    return Cursor(place.seen, anchor=anchor, ahead=tuple(sorted(times)), triggers=place.triggers)
+    return Cursor(place.marks, anchor=anchor, ahead=tuple(sorted(times)), triggers=place.triggers)
 
 
 def new_rows(tx: Transaction, since: Cursor, along: Along | None = None) -> NewRows | None:
@@ -245,13 +245,13 @@ def _on_sqlite(tx: Transaction, since: Cursor) -> NewRows:
         verify(tx, since)
     except CursorGone:
         return NewRows(place, None)
-    return NewRows(place, tx.tuples(_ROWS_ON_SQLITE, {"begin": since.seen.begin}))
+    return NewRows(place, tx.tuples(_ROWS_ON_SQLITE, {"begin": since.marks.begin}))
 
 
 def _on_mariadb(tx: Transaction, since: Cursor) -> NewRows | None:
     id_, time, mark, times = since.anchor or (*_NO_ROW, 0)
     remembered = [id_, *since.ahead]
-    rows = tx.tuples(_ROWS_ON_MARIADB, {"end": since.seen.end, "excluded": remembered, "remembered": remembered})
+    rows = tx.tuples(_ROWS_ON_MARIADB, {"end": since.marks.end, "excluded": remembered, "remembered": remembered})
     evidence = {row_id: (row_mark, row_time) for *_row, row_id, row_mark, row_time in rows}
     is_there = not mark or evidence.get(id_) == (mark, time)
     if not is_there or not evidence.keys() >= {*since.ahead} or times != sum([evidence[id_][1] for id_ in since.ahead]):
@@ -259,18 +259,18 @@ def _on_mariadb(tx: Transaction, since: Cursor) -> NewRows | None:
         return None if place is None else NewRows(place, None)
     numbered = [(*marked, row_id) for row_id, marked in evidence.items() if marked[0]]
     mark, time, id_ = max(numbered, default=(mark, time, id_))
-    seen = Seen(mark + 1) if numbered else since.seen
+    marks = SeenMarks(mark + 1) if numbered else since.marks
     ahead = {row_id: row_time for row_id, (row_mark, row_time) in evidence.items() if not row_mark}
     if len(ahead) > MAX_UNNUMBERED:
         return None
-    place = _with_ahead(Cursor(seen, anchor=(id_, time, mark), triggers=trigger_revision(tx)), ahead)
+    place = _with_ahead(Cursor(marks, anchor=(id_, time, mark), triggers=trigger_revision(tx)), ahead)
     return NewRows(place, [row[:8] for row in rows if not row[7]])
 
 
 def _on_postgresql(tx: Transaction, since: Cursor, along: Along | None) -> NewRows:
-    seen, (id_, time, mark) = since.seen, since.anchor or _NO_ROW
+    marks, (id_, time, mark) = since.marks, since.anchor or _NO_ROW
     scalars, values = along or _NOTHING_ALONG
-    bounds = {"begin": seen.begin, "end": seen.end, "open": list(seen.still_open)}
+    bounds = {"begin": marks.begin, "end": marks.end, "open": list(marks.still_open)}
     overlap, transactions = since.overlap or _NO_OVERLAP
     remembered = {"id": id_, "time": time, "mark": mark, "overlap": overlap, "transactions": transactions}
     rows = tx.tuples(_rows_and_place(scalars, doubled=id_.bit_length()), {**bounds, **remembered, **values})
@@ -280,7 +280,7 @@ def _on_postgresql(tx: Transaction, since: Cursor, along: Along | None) -> NewRo
     is_there, *shown = orjson.loads(rows.pop(at)[7])
     width = len(PlaceRow._fields)
     place = place_on_postgresql(PlaceRow(*shown[:width]))
-    return NewRows(place, rows if is_there or seen.end == BEFORE_ALL else None, shown[width:] if along else None)
+    return NewRows(place, rows if is_there or marks.end == BEFORE_ALL else None, shown[width:] if along else None)
 
 
 _NOTHING = literal_column("0", Integer)

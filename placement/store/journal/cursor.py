@@ -16,7 +16,7 @@ MAX_AHEAD = 30_000
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenMarks:
     """Which transactions a reader has seen: those with a mark below ``end``, except for those that were still open.
 
     On MariaDB a mark is the number that a row got when it was first found committed, on SQLite its id; below ``end``
@@ -31,10 +31,10 @@ class Seen:
         """The lowest unseen mark."""
         return min(self.end, *self.still_open) if self.still_open else self.end
 
-    def is_part_of(self, newer: "Seen") -> bool:
+    def is_part_of(self, newer: "SeenMarks") -> bool:
         """Tell whether another reader has seen all that this one has.
 
-        >>> Seen(9, (4,)).is_part_of(Seen(12, (4, 10))), Seen(9, (4,)).is_part_of(Seen(12, (5,)))
+        >>> SeenMarks(9, (4,)).is_part_of(SeenMarks(12, (4, 10))), SeenMarks(9, (4,)).is_part_of(SeenMarks(12, (5,)))
         (True, False)
         """
         missed = [mark for mark in newer.still_open if mark < self.end]
@@ -46,7 +46,7 @@ class Cursor:
     """How far a reader has got.
 
     Args:
-        seen: what it has seen.
+        marks: what it has seen.
         portion: the snapshot that it is reading page by page, or None.
         last_id: the last row that it got of that portion.
         anchor: id, microseconds and mark of a row that existed; if that is gone, later ones may be gone as well.
@@ -58,8 +58,8 @@ class Cursor:
         triggers: the revision of the triggers that the snapshot showed (triggers.py); not part of the text.
     """
 
-    seen: Seen = Seen()
-    portion: Seen | None = None
+    marks: SeenMarks = SeenMarks()
+    portion: SeenMarks | None = None
     last_id: int = 0
     anchor: tuple[int, ...] | None = None
     ahead: tuple[int, ...] = ()
@@ -70,22 +70,22 @@ class Cursor:
     def is_part_of(self, newer: "Cursor") -> bool:
         """Tell whether another reader of the tables themselves has seen all that this one has.
 
-        >>> Cursor(Seen(9), ahead=(3, 7)).is_part_of(Cursor(Seen(9), ahead=(3, 5, 7)))
+        >>> Cursor(SeenMarks(9), ahead=(3, 7)).is_part_of(Cursor(SeenMarks(9), ahead=(3, 5, 7)))
         True
-        >>> Cursor(Seen(9), ahead=(3, 7)).is_part_of(Cursor(Seen(9), ahead=(3,)))
+        >>> Cursor(SeenMarks(9), ahead=(3, 7)).is_part_of(Cursor(SeenMarks(9), ahead=(3,)))
         False
-        >>> Cursor(Seen(9), ahead=(3, 7)).is_part_of(Cursor(Seen(11)))  # all rows ahead have been numbered
+        >>> Cursor(SeenMarks(9), ahead=(3, 7)).is_part_of(Cursor(SeenMarks(11)))  # all rows ahead have been numbered
         True
         """
-        if self.ahead and self.seen.end == newer.seen.end:
+        if self.ahead and self.marks.end == newer.marks.end:
             return set(self.ahead) <= set(newer.ahead)
-        return self.seen.is_part_of(newer.seen)
+        return self.marks.is_part_of(newer.marks)
 
     @property
     def text(self) -> str:
         """The text that clients store; opaque to them."""
         portion = None if self.portion is None else [self.portion.end, *self.portion.still_open]
-        parts = [[self.seen.end, *self.seen.still_open], portion, self.last_id, self.anchor, self.ahead, self.overlap]
+        parts = [[self.marks.end, *self.marks.still_open], portion, self.last_id, self.anchor, self.ahead, self.overlap]
         return base64.urlsafe_b64encode(orjson.dumps(parts)).decode().rstrip("=")
 
 
@@ -103,13 +103,13 @@ def cursor_from(text: str) -> Cursor:
 
 
 def _cursor(parts: Any) -> Cursor:
-    seen, portion, last_id, anchor, ahead, *later = parts  # the first release's cursors end here
+    marks, portion, last_id, anchor, ahead, *later = parts  # the first release's cursors end here
     (overlap,) = later or [None]
     if len(ahead) > MAX_AHEAD:
         raise ValueError(len(ahead))
     return Cursor(
-        _seen(seen),
-        None if portion is None else _seen(portion),
+        _marks(marks),
+        None if portion is None else _marks(portion),
         _whole_numbers([last_id], 1)[0],
         None if anchor is None else _whole_numbers(anchor, 3),
         _whole_numbers(ahead, len(ahead)),
@@ -117,9 +117,9 @@ def _cursor(parts: Any) -> Cursor:
     )
 
 
-def _seen(parts: Any) -> Seen:
+def _marks(parts: Any) -> SeenMarks:
     end, *still_open = _whole_numbers(parts, len(parts))
-    return Seen(end, tuple(still_open))
+    return SeenMarks(end, tuple(still_open))
 
 
 def _whole_numbers(parts: Any, count: int) -> tuple[int, ...]:

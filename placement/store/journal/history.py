@@ -15,7 +15,7 @@ from placement.errors import Gone
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.order import J, newest_rows
-from placement.store.journal.reading import Entry, Wanted, former_names, since_then
+from placement.store.journal.reading import Entry, EntryFilter, former_names, since_then
 from placement.store.journal.watched import (
     AGGREGATE,
     ALLOCATION,
@@ -173,7 +173,7 @@ def provider_at(tx: Transaction, uuid: str, at_time: datetime) -> PastProvider:
     if known_since is None or at_time < known_since:
         raise TooLongAgo
     past = _now(tx, uuid)
-    for entry in since_then(tx, Wanted(providers=(uuid,), since=at_time)):
+    for entry in since_then(tx, EntryFilter(providers=(uuid,), since=at_time)):
         _undo(entry, past)
     return _named(tx, past, at_time)
 

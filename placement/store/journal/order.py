@@ -41,7 +41,7 @@ from sqlalchemy import (
 from placement.errors import Gone
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.journal.cursor import BEFORE_ALL, Cursor, Seen
+from placement.store.journal.cursor import BEFORE_ALL, Cursor, SeenMarks
 from placement.store.journal.triggers import REVISION_ON_POSTGRESQL, REVISION_ON_SQLITE, trigger_revision
 from placement.store.tables import placement_journal
 
@@ -94,7 +94,7 @@ def now(tx: Transaction) -> Cursor:
             return place_on_postgresql(PlaceRow(*row))
     elif head := tx.execute(_HEAD_ON_SQLITE if tx.dialect == SQLITE else HEAD_OF_ALL).first():
         end, triggers = (head.id, head.revision) if tx.dialect == SQLITE else (head.commit_mark, trigger_revision(tx))
-        return Cursor(Seen(end + 1), anchor=anchor(*head[:3]), triggers=triggers)
+        return Cursor(SeenMarks(end + 1), anchor=anchor(*head[:3]), triggers=triggers)
     return Cursor(triggers=trigger_revision(tx))
 
 
@@ -170,24 +170,26 @@ _PLACE = PreparedStatement(lambda: select(*place_columns()))
 
 def place_on_postgresql(row: PlaceRow) -> Cursor:
     """Return the cursor of a snapshot; see JournalOfAnother. Above its end, a crash may have freed ids for others."""
-    seen = _seen_on_postgresql(row.mark, row.snapshot, is_standby=row.is_standby)
+    marks = _seen_on_postgresql(row.mark, row.snapshot, is_standby=row.is_standby)
     return Cursor(
-        seen,
+        marks,
         anchor=(row.id, row.time, row.mark),
         overlap=None if row.oldest_open is None else (row.oldest_open, row.overlapping),
-        is_exact=seen.end > row.mark,
+        is_exact=marks.end > row.mark,
         triggers=row.triggers,
     )
 
 
-def _seen_on_postgresql(highest: int, snapshot: str, *, is_standby: bool) -> Seen:
+def _seen_on_postgresql(highest: int, snapshot: str, *, is_standby: bool) -> SeenMarks:
     lowest, end, still_open = snapshot.split(":")
     if highest >= int(end):
         raise JournalOfAnother
     if is_standby:
         # A standby's snapshot does not list open transactions; all below its xmin have ended.
-        return Seen(min(int(lowest), highest + 1))
-    return Seen(highest + 1, tuple(mark for mark in map(int, filter(None, still_open.split(","))) if mark <= highest))
+        return SeenMarks(min(int(lowest), highest + 1))
+    return SeenMarks(
+        highest + 1, tuple(mark for mark in map(int, filter(None, still_open.split(","))) if mark <= highest)
+    )
 
 
 def verify(tx: Transaction, cursor: Cursor) -> None:
@@ -196,7 +198,7 @@ def verify(tx: Transaction, cursor: Cursor) -> None:
     Pruning deletes it, a failover may lose some, and a restored backup or a copy may lack or replace them.
     """
     if cursor.anchor is None:
-        if cursor.seen.end != BEFORE_ALL:
+        if cursor.marks.end != BEFORE_ALL:
             raise CursorGone
         return
     place = tx.rows(_ROW, {"id": cursor.anchor[0]})
@@ -208,21 +210,21 @@ def _has_all_that_overlapped(tx: Transaction, cursor: Cursor) -> bool:
     if cursor.overlap is None:
         return True
     begin, transactions = cursor.overlap
-    seen = cursor.portion or cursor.seen
-    conditions = [J.commit_mark >= _number(begin), J.commit_mark < _number(seen.end)]
-    if seen.still_open:
-        conditions.append(J.commit_mark.not_in(map(_number, seen.still_open)))
+    marks = cursor.portion or cursor.marks
+    conditions = [J.commit_mark >= _number(begin), J.commit_mark < _number(marks.end)]
+    if marks.still_open:
+        conditions.append(J.commit_mark.not_in(map(_number, marks.still_open)))
     query = select(func.count(J.commit_mark.distinct())).where(*conditions)
     return bool(tx.execute(query).scalar_one() == transactions)
 
 
-def unseen(tx: Transaction, seen: Seen, portion: Seen | None = None) -> ColumnElement[bool]:
+def unseen(tx: Transaction, marks: SeenMarks, portion: SeenMarks | None = None) -> ColumnElement[bool]:
     """Return the condition that a row is unseen and, if a portion is given, belongs to it."""
     mark = _mark(tx)
     # Literals instead of parameters: a generic plan would scan the whole journal.
-    conditions = [mark >= _number(seen.begin)] if seen.end != BEFORE_ALL else []
-    if seen.still_open:
-        conditions.append(or_(mark >= _number(seen.end), mark.in_(map(_number, seen.still_open))))
+    conditions = [mark >= _number(marks.begin)] if marks.end != BEFORE_ALL else []
+    if marks.still_open:
+        conditions.append(or_(mark >= _number(marks.end), mark.in_(map(_number, marks.still_open))))
     if portion is not None:
         conditions.append(mark < _number(portion.end))
         if portion.still_open:
@@ -233,7 +235,7 @@ def unseen(tx: Transaction, seen: Seen, portion: Seen | None = None) -> ColumnEl
 def unread(tx: Transaction, cursor: Cursor) -> ColumnElement[bool]:
     """Return the condition that a reader is yet to get a row that is committed; on MariaDB maybe without a number."""
     not_numbered = _mark(tx).is_(None)
-    return and_(or_(unseen(tx, cursor.seen), not_numbered), not_ahead(cursor))
+    return and_(or_(unseen(tx, cursor.marks), not_numbered), not_ahead(cursor))
 
 
 def not_ahead(cursor: Cursor) -> ColumnElement[bool]:

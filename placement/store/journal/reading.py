@@ -20,7 +20,7 @@ from sqlalchemy import ColumnElement, Integer, Select, and_, case, func, literal
 
 from placement.store.connection.prepared import chunks
 from placement.store.connection.unit_of_work import Transaction
-from placement.store.journal.cursor import Cursor, Seen
+from placement.store.journal.cursor import Cursor, SeenMarks
 from placement.store.journal.order import J, anchor, not_ahead, now, unread, unseen, verify
 from placement.store.journal.watched import AGGREGATE, ALLOCATION, CLASS_NAME, INVENTORY, PROVIDER, TRAIT, TRAIT_NAME
 from placement.store.providers import RP
@@ -68,12 +68,12 @@ class FormerNames:
         return ends[place][1] if place < len(ends) else None
 
 
-def not_yet_told(tx: Transaction, cursor: Cursor, portion: Seen, *, providers: Collection[int]) -> FormerNames:
+def not_yet_told(tx: Transaction, cursor: Cursor, portion: SeenMarks, *, providers: Collection[int]) -> FormerNames:
     """Return the names for rows of a portion, for a reader at a cursor; of providers only those of some.
 
     A renaming may commit before a claim and have higher ids: its reader knows the old name until it has got that row.
     """
-    is_later = case((unseen(tx, Seen(), portion), 0), else_=1)
+    is_later = case((unseen(tx, SeenMarks(), portion), 0), else_=1)
     return former_names(tx, unread(tx, cursor), providers, is_later=is_later)
 
 
@@ -169,7 +169,7 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class EntryFilter:
     """A filter on rows: by consumer, providers in any case, project of the consumer, acting user, time and kind."""
 
     consumer: str | None = None
@@ -203,13 +203,13 @@ class Wanted:
         return conditions
 
 
-def feed(tx: Transaction, cursor: Cursor, entry_filter: Wanted, *, limit: int) -> tuple[list[Entry], Cursor]:
+def feed(tx: Transaction, cursor: Cursor, entry_filter: EntryFilter, *, limit: int) -> tuple[list[Entry], Cursor]:
     """Return rows that a cursor has not seen, in commit order, and the cursor after them; or CursorGone."""
     verify(tx, cursor)
     newest = now(tx)
-    portion = cursor.portion or newest.seen
+    portion = cursor.portion or newest.marks
     query = (
-        _ENTRIES.where(unseen(tx, cursor.seen, portion), J.id > cursor.last_id, *entry_filter.conditions())
+        _ENTRIES.where(unseen(tx, cursor.marks, portion), J.id > cursor.last_id, *entry_filter.conditions())
         .where(not_ahead(cursor))
         .order_by(J.id)
         .limit(limit)
@@ -232,7 +232,7 @@ def feed(tx: Transaction, cursor: Cursor, entry_filter: Wanted, *, limit: int) -
     return entries, Cursor(portion, anchor=cursor.anchor, overlap=cursor.overlap)
 
 
-def trail(tx: Transaction, entry_filter: Wanted, *, limit: int, before: int | None = None) -> list[Entry]:
+def trail(tx: Transaction, entry_filter: EntryFilter, *, limit: int, before: int | None = None) -> list[Entry]:
     """Return rows, newest first; if ``before`` is given, only those with lower ids."""
     query = _ENTRIES.where(*entry_filter.conditions()).order_by(J.id.desc()).limit(limit)
     if before is not None:
@@ -243,7 +243,7 @@ def trail(tx: Transaction, entry_filter: Wanted, *, limit: int, before: int | No
     return _as_called_then(tx, entries, former_names(tx, _F.journal_id >= entries[-1].id, _linked(entries)))
 
 
-def since_then(tx: Transaction, entry_filter: Wanted) -> Iterator[Entry]:
+def since_then(tx: Transaction, entry_filter: EntryFilter) -> Iterator[Entry]:
     """Yield all matching rows, newest first, reading them in portions."""
     before: int | None = None
     while entries := trail(tx, entry_filter, limit=PORTION, before=before):
@@ -324,6 +324,6 @@ def told_changes(
     tx: Transaction, *, limit: int, providers: Sequence[str] = (), consumer: str | None = None
 ) -> list[ToldChange]:
     """Return the latest changes, of some providers or a consumer or of all, newest first."""
-    entries = trail(tx, Wanted(consumer, tuple(providers), kinds=SHOWN_KINDS), limit=limit)
+    entries = trail(tx, EntryFilter(consumer, tuple(providers), kinds=SHOWN_KINDS), limit=limit)
     names = provider_names(tx, entries)
     return [ToldChange(entry, *names.get(entry.provider_uuid or "", (None, None, None))) for entry in entries]

@@ -30,7 +30,7 @@ class _SetsOf:
         together = func.string_agg(func.int4send(holder), cast(literal_column("''"), LargeBinary))
         self._together = PreparedStatement(select(held, together).where(is_wanted).group_by(held))
 
-    def of(self, tx: Transaction, held: Collection[int]) -> dict[int, Ints]:
+    def providers(self, tx: Transaction, held: Collection[int]) -> dict[int, Ints]:
         """Return the providers of each, in ascending order."""
         sets: dict[int, Ints] = {}
         if tx.dialect == "postgresql":
@@ -55,12 +55,12 @@ _AGGREGATES_OF = PreparedStatement(
 
 def owners_of_traits(tx: Transaction, trait_ids: Collection[int]) -> dict[int, Ints]:
     """Return the ids of the providers that have each of some traits, in ascending order. One query."""
-    return _OWNERS.of(tx, trait_ids)
+    return _OWNERS.providers(tx, trait_ids)
 
 
 def members_of_aggregates(tx: Transaction, aggregate_ids: Collection[int]) -> dict[int, Ints]:
     """Return the ids of the members of each of some aggregates, in ascending order. One query."""
-    return _MEMBERS.of(tx, aggregate_ids)
+    return _MEMBERS.providers(tx, aggregate_ids)
 
 
 def aggregates_of(tx: Transaction, providers: Collection[int]) -> Mapping[int, Collection[int]]:

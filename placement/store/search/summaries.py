@@ -82,11 +82,11 @@ def providers_of_trees(
     return ProvidersOfTrees(roots, members, _TRAITS.read(tx, members))
 
 
-def tree_summaries(tx: Transaction, roots: Collection[int], known: ProvidersOfTrees | None = None) -> Summaries:
+def tree_summaries(tx: Transaction, roots: Collection[int], providers: ProvidersOfTrees | None = None) -> Summaries:
     """Return the summaries of all providers of the trees with these roots."""
     if not roots:
         return Summaries()
-    known_roots, members, pairs = known or providers_of_trees(tx, roots)
+    known_roots, members, pairs = providers or providers_of_trees(tx, roots)
     if len(known_roots) > len(roots):
         members = {id_: member for id_, member in members.items() if member.root_id in roots}
     members = _with_links(tx, members)

@@ -72,7 +72,7 @@ def with_places(draw, trees: st.SearchStrategy[Tree]) -> Tree:
     of = {provider: draw(st.sampled_from(MASKS)) for provider in tree.parents if provider not in tree.root_of}
     places = Places({provider: mask for provider, mask in of.items() if mask}, (OUTER, INNER))
     around = {provider: float(draw(st.integers(0, 3))) for row in tree.options for provider in row}
-    if places.of:  # As in the store: a tree without places stays as it is.
+    if places.masks:  # As in the store: a tree without places stays as it is.
         tree.lay_out(places, around)
     return tree
 
@@ -125,7 +125,7 @@ def moved(tree: Tree, by: int) -> Tree:
         met={provider + by: mask for provider, mask in tree.met.items()},
         parents={child + by: above and above + by for child, above in tree.parents.items()},
         root_of={provider + by: root + by for provider, root in tree.root_of.items()},
-        places=Places({p + by: mask for p, mask in tree.places.of.items()}, tree.places.levels),
+        places=Places({p + by: mask for p, mask in tree.places.masks.items()}, tree.places.levels),
     )
 
 

@@ -59,7 +59,7 @@ def test_a_set_of_providers_touches_the_nearest_places_of_each(forest, data):
     chosen = data.draw(st.sets(st.sampled_from(tree)))
     touched = 0
     for provider in chosen:
-        touched |= places.of.get(provider, 0)
+        touched |= places.masks.get(provider, 0)
     positions = [position(forest, provider) for provider in chosen]
     assert places.counts(touched) == tuple(
         max(1, len({at[level] for at in positions} - {None})) for level in range(LEVELS)
@@ -100,7 +100,7 @@ def test_many_places_one_inside_the_other_are_no_deeper_than_python_can_go():
     count = 3000
     parents = {provider: provider + 1 for provider in range(1, count)} | {count: None}
     places = layout_of(parents, dict.fromkeys(parents, 0b1), parents, levels=1).places
-    assert places.of[1].bit_count() == 1
+    assert places.masks[1].bit_count() == 1
     assert places.levels[0].bit_count() == count
 
 

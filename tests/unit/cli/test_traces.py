@@ -124,7 +124,7 @@ def test_what_has_left_makes_room(plain_folder: Path) -> None:
     done = come_and_gone(traces.read(plain_folder, "default"), "fragmentation")
     assert done.refused == {"a part": 1}
     assert done.placed == pytest.approx(100 * (6000 + 800 + 6000) / (18000 + 800))
-    assert done.most == max(done.by_time) == 100
+    assert done.peak_percent == max(done.by_time) == 100
     assert done.mean == pytest.approx(100 * (6000 + 800 + 6000) / (1000 * 100))
 
 

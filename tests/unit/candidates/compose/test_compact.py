@@ -36,7 +36,7 @@ def sorted_by_definition(plan: Plan, tree: Tree) -> list[tuple]:
 
 def touched(tree: Tree, providers: Iterable[int]) -> tuple[int, ...]:
     """Return how many places of each level providers lie in, at least 1."""
-    at = [{tree.places.of.get(provider, 0) & places for provider in providers} for places in tree.places.levels]
+    at = [{tree.places.masks.get(provider, 0) & places for provider in providers} for places in tree.places.levels]
     return tuple(max(1, len(of_level - {0})) for of_level in at)
 
 
@@ -47,7 +47,7 @@ def test_candidates_come_as_if_all_were_composed_and_sorted(search, all_wanted):
     # With ``few``, so that even a small tree is searched in order.
     composer = CompactFirst(plan, RequestBudget(), all_wanted=all_wanted, few=0)
     counts, choices = composer.composed_in(tree) or ((), ())
-    if tree.places.of:
+    if tree.places.masks:
         expected = sorted_by_definition(plan, tree)
         assert list(choices) == [choice for _counts, choice in expected]
         assert counts == (expected[0][0] if expected else ())
@@ -107,10 +107,11 @@ def test_trees_that_are_alike_come_as_if_each_were_the_only_one(search, data):
     plan, tree = search
     room = {spot: data.draw(st.sampled_from([0.0, 1.0, 9.0])) for spot in list(tree.room)[:1]}
     place = {
-        provider: data.draw(st.sampled_from([0, *tree.places.of.values()])) for provider in list(tree.places.of)[:1]
+        provider: data.draw(st.sampled_from([0, *tree.places.masks.values()]))
+        for provider in list(tree.places.masks)[:1]
     }
     fuller = replace(tree, room={**tree.room, **room})
-    elsewhere = replace(tree, places=Places({**tree.places.of, **place}, tree.places.levels))
+    elsewhere = replace(tree, places=Places({**tree.places.masks, **place}, tree.places.levels))
     trees = [moved(one, 100 * number) for number, one in enumerate((tree, tree, fuller, elsewhere, tree))]
     at_once = data.draw(st.booleans())
     alone = [CompactFirst(plan, RequestBudget(), all_wanted=at_once).composed_in(moved(one, 0)) for one in trees]
@@ -137,6 +138,6 @@ def test_order_hides_no_candidate_for_want_of_steps(search, steps):
     found, everything = list(composed.choices), brute_force(plan, tree)
     assert set(found) <= everything
     assert budget.was_hit or len(found) == len(everything)
-    if tree.places.of:
+    if tree.places.masks:
         consuming = [provider for slot, provider in zip(plan.slots, found[0], strict=True) if slot.resources]
         assert composed.counts == touched(tree, consuming)
