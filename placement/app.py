@@ -1,7 +1,7 @@
 """The composition root, the only module that knows all others: ``create_app(settings)`` builds the application."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -100,17 +100,19 @@ def _server(settings: Settings, limits: SearchLimits, database: Database) -> Ser
         audit=audit,
         listeners=Listeners(database, settings.journal.listeners, on_change=meters.listening),
         readiness=Readiness(database),
-        background=(*_background(database, settings), audit.work, *judges.refreshing(database)),
+        background=(*_background(database, settings, audit), *judges.refreshing(database)),
         plain_gate=_plain_gate(settings),
         limits=limits,
         meters=meters,
     )
 
 
-def _background(database: Database, settings: Settings) -> tuple[BackgroundWork, ...]:
-    check = cloud_check(database)
-    keep_days = settings.journal.keep_days
-    return (check, JournalPruner(database, keep_days).work) if keep_days else (check,)
+def _background(database: Database, settings: Settings, audit: StandingAudit) -> Iterator[BackgroundWork]:
+    yield cloud_check(database)
+    if keep_days := settings.journal.keep_days:
+        yield JournalPruner(database, keep_days).work
+    if settings.ui.enabled:
+        yield audit.work
 
 
 def _database(settings: Settings) -> Database:
