@@ -32,19 +32,13 @@ PORTION = 1000
 Sink = Callable[[list[bytes]], None]
 
 EVENT_TYPE = "http://schemas.dmtf.org/cloud/audit/1.0/event"
-
 SERVICE = "service/placement"
-
 USER = "service/security/account/user"
-
 UNKNOWN = "unknown"
-
 NOBODY = OwnerNames()
 
 _ACTIONS = {CREATED: "create", CHANGED: "update", DELETED: "delete"}
-
 _OF_CONSUMERS = frozenset({ALLOCATION, CONSUMER})
-
 _UNTOLD = frozenset({GENERATION, JOURNAL})
 """Generations only change along with something else or carry no information; the journal itself is not a resource."""
 

@@ -135,16 +135,14 @@ def chosen_url() -> str | None:
 
 
 def _remember_url(context: click.Context, _option: click.Parameter, url: str | None) -> None:
-    if url is not None and not _names_server(url):
+    try:
+        # A port that is not a number raises, and so does half an IPv6 address.
+        is_good = url is None or (urlsplit(url).port != 0 and re.fullmatch(r"https?://[^/\s]\S*", url))
+    except ValueError:
+        is_good = False
+    if not is_good:
         raise click.BadParameter(f"{url!r} is not the URL of a server, such as http://127.0.0.1:8778.")
     context.meta["--url"] = url
-
-
-def _names_server(url: str) -> bool:
-    try:
-        return urlsplit(url).port != 0 and re.fullmatch(r"https?://[^/\s]\S*", url) is not None
-    except ValueError:  # half an IPv6 address, or a port that is not a number
-        return False
 
 
 def _remember_token(context: click.Context, _option: click.Parameter, token: str) -> None:

@@ -78,14 +78,9 @@ def reclaimed(call: Call, project: str, lacking: Mapping[str, float]) -> Reclaim
 
 CONSUMER_RULES = ("placement:allocations:list",)
 FIELDS = ("uuid", "project", "type")
-
-
 PROJECT_RULE = "placement:usages"
-
 HOSTS_RULE = "placement:resource_providers:allocations:list"
-
 MAX_GIVERS = 20
-
 MAX_PROJECTS = 500
 """So many projects whose names contain what is searched for."""
 

@@ -1,6 +1,6 @@
 """The overview: what the cloud has and how much of it is in use."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -10,11 +10,12 @@ from flask import Response, url_for
 from placement.allocators.bundle_packing import Copies
 from placement.api.call import Call
 from placement.api.planner.headroom import message_of, requests_of_flavors
+from placement.candidates.headroom.totals import Headroom
 from placement.errors import Invalid
 from placement.services.console import overview as service
 from placement.services.console.overview import AT_LEAST
 from placement.services.fair_share.shares import all_shares
-from placement.services.planner.request_rooms import Listing, RequestRoom, headrooms
+from placement.services.planner.request_rooms import Listing, headrooms
 from placement.ui.changes import shown_changes
 from placement.ui.names import visible
 from placement.ui.numbers import one_scale
@@ -38,17 +39,12 @@ DROPS = {
 
 @dataclass(frozen=True, slots=True)
 class FlavorRoom:
-    """How many more copies of a flavor fit, how many trees have room, and what the others lack, by trees, most first.
-
-    ``stranded`` is what is free on trees without room; ``message`` says why there is no room.
-    """
+    """How many more copies of a flavor fit, where, and why no more do."""
 
     name: str
     query: str
     copies: Copies
-    with_room: int
-    lacking: Sequence[tuple[tuple[str, ...], int]]
-    stranded: Mapping[str, int]
+    headroom: Headroom
     message: str
 
 
@@ -108,10 +104,10 @@ def _of_flavors(flavors: Sequence[FlavorRoom]) -> Iterator[Notice]:
             text = f"{visible(flavor.name)} fits {flavor.copies.least} more times."
             advice = "The page says what is in the way."
             yield Notice(text, url_for("ui.request", query=flavor.query), advice, "explain-no-candidates")
-    for name in sorted({name for flavor in flavors for name in flavor.stranded} - service.AMOUNTS):
-        with_some = [flavor for flavor in flavors if name in flavor.stranded]
-        flavor = min(with_some, key=lambda flavor: flavor.stranded[name])
-        if amount := flavor.stranded[name]:
+    for name in sorted({name for flavor in flavors for name in flavor.headroom.stranded} - service.AMOUNTS):
+        with_some = [flavor for flavor in flavors if name in flavor.headroom.stranded]
+        flavor = min(with_some, key=lambda flavor: flavor.headroom.stranded[name])
+        if amount := flavor.headroom.stranded[name]:
             text = f"{amount:,} {name} are free on hosts without room for {visible(flavor.name)}."
             advice = "Move away who takes up the rest of these hosts: their cells have a red corner."
             yield Notice(text, url_for("ui.map", query=flavor.name), advice, "find-stranded-capacity")
@@ -160,13 +156,11 @@ def _flavors(call: Call) -> list[FlavorRoom] | None:
         rooms = headrooms(call.database, requests, Listing(models=False), locks=locks)
     except Invalid:
         return []
-    return [_room(name, query, rooms.of[name]) for name, query in flavors.items()]
-
-
-def _room(name: str, query: str, room: RequestRoom) -> FlavorRoom:
-    headroom = room.found
-    lacking, message = [*headroom.lacking.items()], message_of(headroom)
-    return FlavorRoom(name, query, room.copies, headroom.with_room, lacking, headroom.stranded, message)
+    return [
+        FlavorRoom(name, query, room.copies, room.found, message_of(room.found))
+        for name, query in flavors.items()
+        for room in [rooms.of[name]]
+    ]
 
 
 PAGES = (Page(path="/", view=overview, endpoint="overview", title="Overview", rules=LIST_RULES),)

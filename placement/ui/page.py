@@ -16,9 +16,7 @@ from placement.errors import Invalid
 from placement.ui.security import allows
 
 HTML = "text/html; charset=utf-8"
-
 PAGE_SIZE = 50
-
 MAX_CSV_ROWS = 10_000
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -58,12 +56,8 @@ def show(template: str, *, status: int = 200, **values: Any) -> Response:
 
 def navigation(pages: tuple[Page, ...], call: Call) -> list[Page]:
     """Return the pages in the navigation that the caller may open."""
-    return [page for page in pages if page.title is not None and _opens(page, call)]
-
-
-def _opens(page: Page, call: Call) -> bool:
-    one_of = not page.any_of or any(call.is_allowed(rule) for rule in page.any_of)
-    return one_of and allows(call, page.rules)
+    titled = [page for page in pages if page.title is not None and allows(call, page.rules)]
+    return [page for page in titled if not page.any_of or any(map(call.is_allowed, page.any_of))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,11 +44,8 @@ EXPLAIN = "placement:planner:explain"
 CREDENTIALS = {"http_basic": '-u "$OS_USERNAME:$OS_PASSWORD"', "noauth2": "-H 'X-Auth-Token: admin'"}
 
 _OF_CLASSES = re.compile(r"(resources[\w-]*=)([^&]*)")
-
 _OF_TRAITS = re.compile(r"((?:required[\w-]*|root_required)=)([^&]*)")
-
 _NAME = re.compile(r"\b[A-Z][A-Z0-9_]+\b")
-
 MAX_SUGGESTIONS = 3
 
 
