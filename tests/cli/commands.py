@@ -10,8 +10,11 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from threading import Thread
 
 import pytest
+from flask import Flask
+from werkzeug.serving import make_server
 
 from placement.cli.main import main
 from placement.store.connection.database import Database
@@ -95,6 +98,18 @@ class Command:
 
     def _line(self, arguments: tuple[str, ...]) -> list[str]:
         return [str(Path(sys.executable).with_name("placement")), *arguments]
+
+
+@contextlib.contextmanager
+def served(app: Flask) -> Iterator[str]:
+    """Serve an application in a thread, and yield its URL."""
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
 
 
 class Running:

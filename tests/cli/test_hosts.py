@@ -2,31 +2,24 @@
 
 import json
 from collections.abc import Iterator
-from threading import Thread
 
 import pytest
 from flask import Flask
-from werkzeug.serving import make_server
 
 from placement.app import create_app
 from placement.cli.demo import uuid_of
 from placement.services.marks import membership
 from placement.settings import DatabaseSettings, Settings
 from placement.store.connection.database import Database
-from tests.cli.commands import Command
-from tests.databases import migrate
+from tests.cli.commands import Command, served
 from tests.ui.clouds import load_demo
 
 
 @pytest.fixture
 def app(placement: Command) -> Iterator[Flask]:
     """An application with the demo cloud on the database that the command uses by default."""
-    directory = placement.home / ".local/share/placement"
-    directory.mkdir(parents=True)
-    url = f"sqlite:///{directory / 'placement.sqlite'}"
-    migrate(url)
+    url = placement.with_database(load_demo)
     application = create_app(Settings(database=DatabaseSettings(connection=url), auth_strategy="noauth2"))
-    load_demo(application.extensions["placement"].database)
     yield application
     application.extensions["placement"].database.dispose()
 
@@ -43,13 +36,8 @@ def options(request: pytest.FixtureRequest, app: Flask) -> Iterator[list[str]]:
     if request.param == "database":
         yield []
         return
-    server = make_server("127.0.0.1", 0, app, threaded=True)
-    thread = Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield ["--url", f"http://127.0.0.1:{server.port}"]
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with served(app) as url:
+        yield ["--url", url]
 
 
 def test_a_host_is_shown_drained_enabled_and_removed(placement: Command, options: list[str]) -> None:

@@ -3,15 +3,13 @@
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Thread
 
 import pytest
-from werkzeug.serving import make_server
 
 from placement.app import create_app
 from placement.cli.demo import tell
 from placement.settings import DatabaseSettings, Settings
-from tests.cli.commands import Command
+from tests.cli.commands import Command, served
 from tests.cli.test_first_days import ROOT, is_as_shown, steps
 from tests.databases import migrate
 
@@ -28,15 +26,9 @@ def url(tmp_path: Path) -> Iterator[str]:
     connection = f"sqlite:///{tmp_path / 'demo.sqlite'}"
     migrate(connection)
     app = create_app(Settings(database=DatabaseSettings(connection=connection), auth_strategy="noauth2"))
-    server = make_server("127.0.0.1", 0, app, threaded=True)
-    thread = Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    address = f"http://127.0.0.1:{server.port}"
-    tell(address, lambda _line: None)
-    yield address
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with served(app) as address:
+        tell(address, lambda _line: None)
+        yield address
     app.extensions["placement"].database.dispose()
 
 
