@@ -15,16 +15,7 @@ Number = int | float | Fraction
 
 
 class InvalidEntry(ValueError):
-    """An entry of a configuration is invalid.
-
-    Args:
-        path: the keys that lead to the entry, from the object being built.
-        expected: what it should have been.
-        value: what it was.
-
-    >>> str(InvalidEntry(("resources", "VCPU", "weight"), "a number from 0 up", -1))
-    'resources.VCPU.weight: expected a number from 0 up, found -1'
-    """
+    """An entry of a configuration is invalid; ``path`` has the keys to it from the object being built."""
 
     def __init__(self, path: tuple[str, ...], expected: str, value: object) -> None:
         super().__init__(f"{'.'.join(path)}: expected {expected}, found {value!r}")

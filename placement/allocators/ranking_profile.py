@@ -35,9 +35,6 @@ class RankingProfile:
 
     Raises:
         InvalidEntry: the weight is negative or not a number.
-
-    >>> RankingProfile().maximum
-    Fraction(5000, 1)
     """
 
     name: str = "default"

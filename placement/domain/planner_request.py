@@ -196,10 +196,7 @@ class Together:
 
 @dataclass(frozen=True, slots=True)
 class GangRules:
-    """A gang's rules for the fabric.
-
-    No two members may be in one place of the level ``separate_level``.
-    """
+    """A gang's rules for the fabric. No two members may be in one place of ``separate_level``."""
 
     together: Together | None = None
     separate_level: FabricLevel | None = None

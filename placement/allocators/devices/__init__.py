@@ -48,10 +48,7 @@ class DeviceAllocation:
 
 @dataclass(frozen=True, slots=True)
 class DeviceAllocations:
-    """Allocations, the best first.
-
-    ``complete`` is False if the search hit its budget: there may be better allocations then, or any at all.
-    """
+    """Allocations, the best first; if not ``complete``, the budget ran out, and better ones or any may be missing."""
 
     allocations: tuple[DeviceAllocation, ...]
     complete: bool = True

@@ -40,10 +40,7 @@ class DeviceObjective:
 
 
 class Costs:
-    """The layout of costs.
-
-    Touching places of the last ``uncounted`` levels costs nothing.
-    """
+    """The layout of costs. Touching places of the last ``uncounted`` levels costs nothing."""
 
     def __init__(self, levels: int, options: int, *, uncounted: int = 0) -> None:
         levels -= uncounted

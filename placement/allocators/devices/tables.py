@@ -86,12 +86,7 @@ class Counters:
         return self.guard - sum([max(0, number) << shift for number, shift in zip(least, self._shifts, strict=False)])
 
     def reaches(self, state: int, floor: int) -> bool:
-        """Tell whether every counter reaches its floor.
-
-        >>> pair = Counters([Counter(2, 2), Counter(1, 1)])
-        >>> [pair.reaches(state, pair.floor([1, 0])) for state in (pair.units[0], pair.units[1])]
-        [True, False]
-        """
+        """Tell whether every counter reaches its floor."""
         return (state + floor) & self.guard == self.guard
 
     def is_enough(self, state: int) -> bool:
@@ -138,10 +133,7 @@ class Pruner:
         ]
 
     def pruning(self, spare: Sequence[int]) -> Pruning:
-        """Return what the table of some devices can do without.
-
-        ``spare`` has by group the options outside beyond what the group wants; negative if there are too few.
-        """
+        """Return what a table can do without; ``spare`` has by group the options outside minus what is wanted."""
         if min(spare) >= 0:
             return NO_PRUNING
         floor, settled, final = self._guard, 0, 0
@@ -164,10 +156,7 @@ _Partners = Sequence[Sequence[tuple[int, int]]]
 
 
 class Tables:
-    """Merges the tables of one search.
-
-    ``max_ways`` is how many ways to keep for each state; the budget counts the pairs of states looked at.
-    """
+    """Merges the tables of one search: ``max_ways`` are kept for each state, the budget counts pairs of states."""
 
     def __init__(self, counters: Counters, *, max_ways: int, budget: Budget) -> None:
         self._counters = counters
@@ -203,10 +192,7 @@ class Tables:
         return {state: costs for state, costs in table.items() if (state + floor) & guard == guard}
 
     def on_one_card(self, left: Table, right: Table, caps: Sequence[tuple[int, int]]) -> Table:
-        """Return the table of two parts of one card.
-
-        ``caps`` has the index of each counter of which a card may serve only so many, and how many.
-        """
+        """Return the table of two parts of one card; ``caps`` has for counters, by index, how many a card may serve."""
         value = self._counters.value
         self.budget.take(len(left) * len(right))
         table: Table = defaultdict(list)

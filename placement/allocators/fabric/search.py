@@ -19,10 +19,7 @@ Mix = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class MembersByKind:
-    """The members of a gang; those that want the same are of one kind.
-
-    ``amounts`` has how much of each resource one member of each kind takes.
-    """
+    """A gang's members by kind; ``amounts`` has how much of each resource one member of each kind takes."""
 
     members: Mix
     amounts: Sequence[Sequence[int]]
@@ -88,12 +85,7 @@ class Holds(Protocol):
 
 
 def largest_mixes(site: Site, gang: MembersByKind, remaining: Mix) -> Iterator[Mix]:
-    """Yield the maximal mixes of the remaining members that a site may hold.
-
-    >>> site = Site(1, "here", [6])
-    >>> list(largest_mixes(site, MembersByKind((3, 2), [[3], [2]]), (3, 2)))
-    [(2, 0), (1, 1), (0, 2)]
-    """
+    """Yield the maximal mixes of the remaining members that a site may hold."""
     for mix in _mixes(site, gang, remaining, ()):
         larger = (_with_one_more(mix, kind) for kind, number in enumerate(mix) if number < remaining[kind])
         if any(mix) and not any(site.may_hold(larger_mix, gang) for larger_mix in larger):

@@ -36,9 +36,6 @@ def poured(amount: Fraction, vessels: Sequence[Vessel]) -> list[Fraction]:
     """Divide an amount so that each vessel gets the same per weight, within its bounds. O(vessels x log vessels).
 
     Every vessel gets its upper bound if the amount covers them all, and its lower bound if it does not cover those.
-
-    >>> [str(part) for part in poured(Fraction(12), [Vessel(Fraction(1), 0, 2), Vessel(Fraction(1), 0, 99)])]
-    ['2', '10']
     """
     if sum([vessel.limit for vessel in vessels]) <= amount:
         return [Fraction(vessel.limit) for vessel in vessels]
@@ -79,10 +76,7 @@ def _level(amount: Fraction, vessels: Sequence[Vessel]) -> tuple[int, int, list[
 
 
 class Entitlements:
-    """The entitlements of a tree's nodes, computed lazily from the root down.
-
-    ``wanted_classes`` maps each leaf to the classes that it wants; it is entitled to nothing of others.
-    """
+    """The entitlements of a tree's nodes, computed lazily; a leaf is entitled to its ``wanted_classes`` alone."""
 
     def __init__(
         self,

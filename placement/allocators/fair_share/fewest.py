@@ -63,10 +63,7 @@ class _Prospects(NamedTuple):
 
 
 class FewestSearch:
-    """A search among kinds of things.
-
-    Takes one step for each choice looked at. Without an oracle, what is enough by sums fits.
-    """
+    """A search among kinds, one step for each choice looked at. Without an oracle, what is enough by sums fits."""
 
     def __init__(self, choices: Choices, budget: Budget, *, fits: Fits | None = None) -> None:
         self._kinds = choices.kinds

@@ -184,11 +184,7 @@ class Shortage:
 
 @dataclass(frozen=True, slots=True)
 class Overdraft:
-    """A node that holds too much of a class.
-
-    ``allowance`` is its limit, or its entitlement rounded up to a whole unit. Without a ``shortage``, the limit is
-    exceeded.
-    """
+    """A node that holds more than its ``allowance``: its limit; with a ``shortage``, its entitlement rounded up."""
 
     path: str
     resource_class: str

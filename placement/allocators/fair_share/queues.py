@@ -12,10 +12,7 @@ ROOT, DEFAULT_QUEUE = "root", "default"
 
 
 class Contradiction(ValueError):
-    """Two queues contradict each other.
-
-    ``first`` and ``second`` are their indexes in the list; the text names both.
-    """
+    """Two queues contradict each other; ``first`` and ``second`` are their indexes in the list."""
 
     def __init__(self, first: int, second: int, text: str) -> None:
         super().__init__(text)
@@ -69,11 +66,7 @@ class QueueTree:
     capacities: Mapping[str, QueueCapacity] = field(default_factory=dict)
 
     def path_of(self, member: str) -> str:
-        """Return the path of a leaf.
-
-        >>> tree_of([Queue("root/eng", (1, 2), ("ann",))]).path_of("a/b")
-        'root/default/a%2Fb'
-        """
+        """Return the path of a leaf."""
         return joined(self.queue_of(member), _quoted(member))
 
     def queue_of(self, member: str) -> str:
@@ -112,11 +105,6 @@ def tree_of(queues: Sequence[Queue], default: str | None = None) -> QueueTree:
     Raises:
         Contradiction: two lines have different roots, give a branch different weights, define the same queue, claim the
             same member, nest one queue inside another, or promise the queues of a branch more than the branch has.
-
-    >>> tree_of([Queue("root/sci", (1, 1), ()), Queue("root/sci/dev", (1, 1, 1), ())])
-    Traceback (most recent call last):
-    ...
-    placement.allocators.fair_share.queues.Contradiction: root/sci is a queue and cannot contain the queue root/sci/dev
     """
     root = (queues[0].path if queues else default or ROOT).split(SEPARATOR)[0]
     added = Queue(default or joined(root, DEFAULT_QUEUE), members=())

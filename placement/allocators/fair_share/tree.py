@@ -44,9 +44,6 @@ class Branch:
 
     Raises:
         InvalidEntry: as for a leaf, and for two parts of the same name.
-
-    >>> Branch("root", (Branch("eng", (Leaf("ann"),), weight=2), Leaf("bob"))).parts[0].weight
-    2
     """
 
     name: str

@@ -18,10 +18,7 @@ class FreeDevice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FreeHost:
-    """What is free on a host.
-
-    ``free`` excludes devices, which include full ones.
-    """
+    """What is free on a host: ``free`` by class without devices, and the devices, full ones included."""
 
     free: Mapping[str, int]
     devices: tuple[FreeDevice, ...] = ()
@@ -106,13 +103,7 @@ _FAMILY = re.compile(r"[A-Z0-9_]+\*?")
 
 @dataclass(frozen=True, slots=True)
 class ExpectedWork:
-    """A kind of work that is expected.
-
-    ``weight`` is its frequency relative to the others.
-
-    Raises:
-        InvalidEntry: the weight is negative or not a number.
-    """
+    """Expected work of relative frequency ``weight``; InvalidEntry if that is negative or not a number."""
 
     task: DeviceTask
     weight: Number = 1

@@ -34,10 +34,7 @@ class CostWeights(NamedTuple):
 
 
 class Outlook:
-    """Expected work, and the costs of placements that follow from it.
-
-    ``expected`` has how often each task is expected, in any unit.
-    """
+    """Expected work, as task -> how often in any unit, and the costs of placements that follow from it."""
 
     def __init__(
         self, expected: Mapping[DeviceTask, float], supply: DeviceSupply, weights: CostWeights | None = None

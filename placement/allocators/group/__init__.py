@@ -137,11 +137,7 @@ def best_node(
 
 
 def released(used: Mapping[str, int], taken: Mapping[str, int]) -> dict[str, int]:
-    """Return what remains in use after a workload gives back what it took.
-
-    >>> released({"cpu": 5, "memory": 7}, {"cpu": 2})
-    {'cpu': 3, 'memory': 7}
-    """
+    """Return what remains in use after a workload gives back what it took."""
     return {name: amount - taken.get(name, 0) for name, amount in used.items()}
 
 

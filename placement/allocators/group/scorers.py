@@ -112,11 +112,7 @@ class Units(NamedTuple):
     step: int = 1
 
     def allow(self, amounts: Sequence[int], together: int) -> bool:
-        """Tell whether these amounts are allowed, given their total including earlier ones.
-
-        >>> Units(least=2, max_total=6, step=2).allow([4, 2], 6), Units(max_total=6).allow([4], 8)
-        (True, False)
-        """
+        """Tell whether these amounts are allowed, given their total including earlier ones."""
         fits = all([amount == 0 or (amount >= self.least and amount % self.step == 0) for amount in amounts])
         return fits and (self.max_total is None or together <= self.max_total)
 
@@ -143,9 +139,5 @@ ScorerChoice = Callable[[str], Scorer]
 
 
 def scorer_by_name(base: str) -> Scorer:
-    """Return the paper's scorer for a resource: names whose last part starts with ``enum`` are enumerations.
-
-    >>> scorer_by_name("enumType") is ENUMERATION, scorer_by_name("cards") is QUANTITY
-    (True, True)
-    """
+    """Return the paper's scorer for a resource: names whose last part starts with ``enum`` are enumerations."""
     return ENUMERATION if base.rsplit("/", 1)[-1].lower().startswith("enum") else QUANTITY

@@ -22,10 +22,7 @@ ANYWHERE = "*"
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """One allocatable resource of a location: total and usage, in the same unit.
-
-    ``units`` restricts the amounts in which it can be allocated.
-    """
+    """One allocatable resource of a location: total and usage in one unit; ``units`` restricts the amounts."""
 
     allocatable: int
     used: int = 0
@@ -78,11 +75,7 @@ class Placed:
     parts: tuple["Placed", ...] = ()
 
     def walk(self) -> Iterator["Placed"]:
-        """Yield this requirement and all its parts, outermost first.
-
-        >>> [placed.path for placed in Placed(Requirement(), (), (Placed(Requirement(), (("gpu", "dev0"),)),)).walk()]
-        [(), (('gpu', 'dev0'),)]
-        """
+        """Yield this requirement and all its parts, outermost first."""
         yield self
         for part in self.parts:
             yield from part.walk()
@@ -121,20 +114,12 @@ def split_name(name: str) -> tuple[Path, str]:
 
 
 def join_name(path: Path, base: str) -> str:
-    """Build the name of a base resource inside groups; the inverse of ``split_name``.
-
-    >>> join_name((("gpu", "dev0"),), "cards")
-    'gpu/dev0/cards'
-    """
+    """Build the name of a base resource inside groups; the inverse of ``split_name``."""
     return "/".join([*[part for step in path for part in step], base])
 
 
 def partition(amounts: Mapping[str, int]) -> NamedGroup:
-    """Group resources the way their names spell out.
-
-    >>> partition({"cpu": 2, "gpu/0/cards": 1}).inside
-    {('gpu', '0'): NamedGroup(base={'cards': 1}, inside={})}
-    """
+    """Group resources the way their names spell out."""
     root = NamedGroup()
     for name, amount in amounts.items():
         path, base = split_name(name)

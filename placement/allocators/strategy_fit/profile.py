@@ -72,12 +72,6 @@ class Fit:
 
     Raises:
         InvalidEntry: a name or weight is invalid, or no resource is named.
-
-    >>> Fit({"CUSTOM_GPU_**": Preference("MostAllocated")})
-    Traceback (most recent call last):
-    ...
-    placement.allocators.entries.InvalidEntry: resources.CUSTOM_GPU_**: expected a resource class or a family such as \
-CUSTOM_GPU_*, found 'CUSTOM_GPU_**'
     """
 
     resources: Mapping[str, Preference] = field(default_factory=_DEFAULT_PREFERENCES.copy)
@@ -154,11 +148,7 @@ class Proportional:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """A set of policies, each optional; its name is kept elsewhere.
-
-    >>> Profile(fit=Fit(weight=10), sra=Sra({"PGPU": 1}, weight=2)).maximum
-    Fraction(1200, 1)
-    """
+    """A set of policies, each optional; its name is kept elsewhere."""
 
     fit: Fit | None = None
     sra: Sra | None = None

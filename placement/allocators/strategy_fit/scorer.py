@@ -115,10 +115,7 @@ def asked_amounts(requested: NodeAmounts) -> dict[str, int]:
 def terms_of(
     profile: Profile, requested: NodeAmounts, node_classes: Iterable[str], own: OwnPart | None = None
 ) -> ScoringTerms:
-    """Specialise a profile for a request, given that nodes have only ``node_classes`` and named classes.
-
-    ``own`` is what a node provides of the request itself, by default everything.
-    """
+    """Specialise a profile for a request to nodes with ``node_classes``; they provide ``own``, by default all."""
     demand = asked_amounts(requested)
     universe = {*node_classes, *demand}
     sra = profile.sra if profile.sra and profile.sra.weight else None
