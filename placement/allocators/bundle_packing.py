@@ -5,7 +5,7 @@ sums fit, so the question is how often to take each way. Branch and bound decide
 out, and independently for ways that share no cell: exact within the budget. Units of pools are a flow.
 
 >>> BundlePacking([{0: 2, 1: 2}, {0: 3}, {1: 3}], [{0, 1}]).copies([5, 6], budget=Budget(100))
-Copies(least=3, most=3)
+Copies(least=3, max_count=3)
 """
 
 from bisect import bisect_right
@@ -22,15 +22,15 @@ UNLIMITED = 2**62
 
 
 class Copies(NamedTuple):
-    """Bounds on a number of copies: ``least`` are known to fit, more than ``most`` cannot."""
+    """Bounds on a number of copies: ``least`` are known to fit, more than ``max_count`` cannot."""
 
     least: int
-    most: int
+    max_count: int
 
     @property
     def is_exact(self) -> bool:
         """Whether the bounds meet."""
-        return self.least == self.most
+        return self.least == self.max_count
 
 
 def exactly(copies: int) -> Copies:
@@ -53,9 +53,9 @@ def drawn(demands: Mapping[frozenset[int], int], room: Mapping[int, int]) -> Cop
     ``demands`` has the number of demands by the pools that they may draw from, ``room`` the units of each pool.
 
     >>> drawn({frozenset({1}): 2, frozenset({1, 2}): 3}, {1: 2, 2: 2})
-    Copies(least=4, most=4)
+    Copies(least=4, max_count=4)
     """
-    least = most = 0
+    least = most_drawn = 0
     for part in _disjoint_parts([*demands]):
         unions = {frozenset[int]()}
         for pools in part:
@@ -65,9 +65,9 @@ def drawn(demands: Mapping[frozenset[int], int], room: Mapping[int, int]) -> Cop
             sum([room.get(pool, 0) for pool in union]) + sum([demands[pools] for pools in part if not pools <= union])
             for union in unions
         ]
-        most += min(cuts)
+        most_drawn += min(cuts)
         least += min(cuts) if len(unions) < MAX_CUTS else 0
-    return Copies(least, most)
+    return Copies(least, most_drawn)
 
 
 Bundle = Mapping[int, int]
@@ -150,7 +150,7 @@ class BundlePacking:
 
     >>> packing = BundlePacking([{0: 2, 1: 2}, {0: 3}, {1: 3}], [{0}, {1}, {0, 1}])
     >>> packing.copies([5, 6], budget=Budget(100))
-    Copies(least=3, most=3)
+    Copies(least=3, max_count=3)
     """
 
     def __init__(self, bundles: Sequence[Bundle], kinds: Sequence[Collection[int]]) -> None:
@@ -180,7 +180,9 @@ class BundlePacking:
         copies = [part.copies(free, budget) for part in self._parts_of[numbers, scarce]]
         if not copies:
             return exactly(limit)
-        return Copies(min(limit, sum([part.least for part in copies])), min(limit, sum([part.most for part in copies])))
+        return Copies(
+            min(limit, sum([part.least for part in copies])), min(limit, sum([part.max_count for part in copies]))
+        )
 
 
 class _CutOff(Exception):

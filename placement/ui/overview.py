@@ -100,7 +100,7 @@ def _hosts(number: int) -> str:
 def _of_flavors(flavors: Sequence[FlavorRoom]) -> Iterator[Notice]:
     """Yield the flavors that soon fit nowhere, and the devices that are free where even the best of them do not fit."""
     for flavor in flavors:
-        if flavor.copies.most < FEW_COPIES:
+        if flavor.copies.max_count < FEW_COPIES:
             text = f"{visible(flavor.name)} fits {flavor.copies.least} more times."
             advice = "The page says what is in the way."
             yield Notice(text, url_for("ui.request", query=flavor.query), advice, "explain-no-candidates")

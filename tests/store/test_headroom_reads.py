@@ -28,7 +28,7 @@ def test_the_headroom_is_what_filling_finds(database, situation) -> None:
         expected = filled(request, cloud)
     except TooLarge:
         assume(False)
-    assert copies.least <= expected <= copies.most
+    assert copies.least <= expected <= copies.max_count
     assert copies.is_exact or shares_of(cloud)
 
 
@@ -54,4 +54,4 @@ def test_an_aggregate_has_what_filling_its_trees_finds(database, situation) -> N
         except TooLarge:
             assume(False)
         copies = found.get(aggregate)
-        assert (expected == 0) if copies is None else copies.least <= expected <= copies.most
+        assert (expected == 0) if copies is None else copies.least <= expected <= copies.max_count

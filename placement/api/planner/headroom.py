@@ -211,7 +211,7 @@ def shares_json(rooms: Iterable[ShareRoom], settings: FairShareSettings) -> list
 
 
 def _copies(copies: Copies) -> HeadroomJson:
-    return {"fits": copies.least, "at_most": copies.most, "complete": copies.is_exact}
+    return {"fits": copies.least, "at_most": copies.max_count, "complete": copies.is_exact}
 
 
 def _named(root: int, providers: Mapping[int, Named]) -> HeadroomJson:

@@ -264,7 +264,7 @@ class _Ways:
         if free not in self._packed_by_free:
             self._packed_by_free[free] = self._packed_in(free, bound, budget.child(STEPS_OF_A_TREE))
         copies = self._packed_by_free[free]
-        return Copies(copies.least, min(copies.most, bound))
+        return Copies(copies.least, min(copies.max_count, bound))
 
     def _packed_in(self, free: tuple[int, ...], bound: int, budget: Budget) -> Copies:
         if self._is_every:
@@ -350,9 +350,9 @@ def in_all_trees(counted: Iterable[CountedTrees], among: Collection[int] | None 
         if of_form.is_shared:
             shared.append(of_form)
         else:
-            copies = Copies(copies.least + total(of_form.least), copies.most + total(of_form.max_copies))
+            copies = Copies(copies.least + total(of_form.least), copies.max_count + total(of_form.max_copies))
     joined = _joined(shared) if shared else exactly(0)
-    return Copies(copies.least + joined.least, copies.most + joined.most)
+    return Copies(copies.least + joined.least, copies.max_count + joined.max_count)
 
 
 def _joined(shared: Sequence[CountedTrees]) -> Copies:
@@ -366,9 +366,9 @@ def _joined(shared: Sequence[CountedTrees]) -> Copies:
     # At least the best of them can have its copies.
     fitting = max([int(counted.least.max(initial=0)) for counted in shared])
     if slots == 1:
-        return Copies(max(fitting, flows[0].least), flows[0].most)
+        return Copies(max(fitting, flows[0].least), flows[0].max_count)
     in_sum = sum([total(counted.max_copies) for counted in shared])
-    return Copies(fitting, min([in_sum, *[flow.most for flow in flows]]))
+    return Copies(fitting, min([in_sum, *[flow.max_count for flow in flows]]))
 
 
 def _by_flow(shared: Sequence[CountedTrees], slot: int) -> Copies:

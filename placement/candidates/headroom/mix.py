@@ -55,7 +55,7 @@ def of_mix(
     def is_within_limits(copies: int) -> bool:
         return all([sum(map(mul, _parts(copies, parts), amounts)) <= usable for amounts, usable in limits])
 
-    alone = [_most_in_all(headrooms[name].copies.most, share) for name, share in shares.items()]
+    alone = [_most_in_all(headrooms[name].copies.max_count, share) for name, share in shares.items()]
     max_copies = most_that_fit(min([ENDLESS, *alone]), is_within_limits)
     trees = _equal_trees(mixed, cloud)
     taken = _FilledTrees(cloud, Budget(ENDLESS)).taken(_parts(max_copies, parts), trees)

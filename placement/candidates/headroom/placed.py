@@ -184,7 +184,7 @@ class PlacedCopies:
         if every is None or not every.complete or len(every.proposals) >= MAX_WAYS:
             return Copies(least, bound)
         packed = self._packed(every.proposals, details, bound)
-        return Copies(max(least, packed.least), max(least, min(bound, packed.most)))
+        return Copies(max(least, packed.least), max(least, min(bound, packed.max_count)))
 
     def _filled(self, tree: Tree, details: PlannerTree, bound: int) -> tuple[int, bool]:
         """Return how many copies fit if each takes the best proposal, and whether no proposal is left then."""

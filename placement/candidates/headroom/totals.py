@@ -94,8 +94,8 @@ def headroom(counter: CopyCounter, placed: PlacedCopies | None = None) -> Headro
     copies = in_all_trees(counted)
     if placed is not None:
         counted = as_placed(counted, placed)
-        with_rules, limit = in_all_trees(counted), copies.most
-        copies = Copies(min(limit, with_rules.least), min(limit, with_rules.most))
+        with_rules, limit = in_all_trees(counted), copies.max_count
+        copies = Copies(min(limit, with_rules.least), min(limit, with_rules.max_count))
     return _summed_up(plan, cloud, counted, copies)
 
 
@@ -154,7 +154,7 @@ def models(
             columns = firsts.roots.tolist(), numbers, empty.least.tolist(), empty.max_copies.tolist()
             models += [HostModel(like, number, Copies(*bounds)) for like, number, *bounds in zip(*columns, strict=True)]
     if placed is not None:
-        copies = placed.in_empty({model.like: model.per_tree.most for model in models})
+        copies = placed.in_empty({model.like: model.per_tree.max_count for model in models})
         models = [replace(model, per_tree=copies[model.like]) for model in models]
     return sorted(models, key=lambda model: (-model.per_tree.least, model.like))
 

@@ -258,7 +258,7 @@ def by_share(
     members = leaf_names(settings, reading.members(settings))
     for request, amounts in taken.items():
         entitlements = shares.entitlements(list(amounts), more=dict.fromkeys(shares.leaves(), amounts))
-        least, most = copies[request].least, copies[request].most
+        least, most = copies[request].least, copies[request].max_count
         rooms[request] = []
         for path, member in members.items():
             entitled, used = entitlements.amounts(path), shares.usage(path)

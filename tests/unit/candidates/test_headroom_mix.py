@@ -76,7 +76,7 @@ def compare(requests, shares, cloud) -> Copies:
         return fits_together(ways, [math.floor(copies * part) for part in shares.values()], left)
 
     assert fits(bounds.least)
-    assert not fits(bounds.most + 1)
+    assert not fits(bounds.max_count + 1)
     return bounds
 
 
