@@ -222,7 +222,7 @@ def search_options(call: Call) -> SearchOptions:
     chosen, ranks = call.server.settings.placement, call.server.settings.ranking.enabled
     default = "breadth-first" if ranks else "depth-first"
     return SearchOptions(
-        most=chosen.max_allocation_candidates if chosen.max_allocation_candidates >= 0 else None,
+        max_candidates=chosen.max_allocation_candidates if chosen.max_allocation_candidates >= 0 else None,
         breadth_first=(chosen.allocation_candidates_generation_strategy or default) == "breadth-first",
         # A random sample has no order; in a ranking, chance only decides between trees of nearly equal score.
         shuffled=chosen.randomize_allocation_candidates and not ranks,
@@ -247,4 +247,8 @@ def ranking_of(call: Call) -> Ranking | None:
 def judge_in_force(call: Call) -> FragmentationJudge | None:
     """Return what scores fragmentation, if the ranking in force uses it."""
     settings = call.server.settings
-    return call.server.fragmentation_judges.of(settings.planner.profile_in_force) if settings.ranking.enabled else None
+    return (
+        call.server.fragmentation_judges.judge_for(settings.planner.profile_in_force)
+        if settings.ranking.enabled
+        else None
+    )

@@ -31,12 +31,12 @@ from placement.store.search.summaries import Summaries, TreeMember, tree_summari
 class SearchOptions:
     """The operator's options for generating candidates, as in the reference.
 
-    ``most`` limits how many are generated at all (None: no limit), ``breadth_first`` takes one from each tree before
+    ``max_candidates`` limits how many are generated (None: no limit), ``breadth_first`` takes one from each tree before
     the second of any, ``shuffled`` returns a random sample instead of the first ones. ``limits`` bound each search.
     ``locks`` are the locks of places: a place whose lock is fully used serves nobody.
     """
 
-    most: int | None = None
+    max_candidates: int | None = None
     breadth_first: bool = False
     shuffled: bool = False
     limits: SearchLimits = LIMITS
@@ -99,13 +99,13 @@ def answer_for(
     """Find the same, given the plan of the request and the ids of the names in it."""
     if ranking is None:
         return _searched(tx, request, options, plan=plan, ids=ids, ranking=ranking, judge=judge)
-    cloud, asked = cloud_in(tx), asked_for(request, options, ranking)
-    answer: Answer | None = cloud.reason_for_nothing(asked)
+    cloud, question = cloud_in(tx), asked_for(request, options, ranking)
+    answer: Answer | None = cloud.reason_for_nothing(question)
     if answer is None:
         answer = _searched(tx, request, options, plan=plan, ids=ids, ranking=ranking, judge=judge)
         if answer.cause is not None:
             # A reserve is kept more easily the less is idle.
-            cloud.note_nothing(asked, answer, lasts=not ranking.profile.filters)
+            cloud.note_nothing(question, answer, lasts=not ranking.profile.filters)
     return answer
 
 
@@ -126,25 +126,25 @@ def _searched(
 ) -> Answer:
     """Search for candidates."""
     # A random sample needs them all.
-    bounds = [bound for bound in (None if options.shuffled else request.limit, options.most) if bound is not None]
-    wanted, limits = min(bounds, default=None), options.limits
+    bounds = (None if options.shuffled else request.limit, options.max_candidates)
+    limit, limits = min([bound for bound in bounds if bound is not None], default=None), options.limits
     # Places matter only to a ranking, and only if any provider anchors one.
     with_places = ranking is not None and any(ids.levels)
     reader = cloud_in(tx).reader(plan, ids, with_places=with_places, adds_up=True)
     order = None
     if ranking is not None:
         scores = _scores(tx, reader, ranking=ranking, judge=judge)
-        places_tell = with_places and ranking.profile.compactness and wanted is not None and plan.counted
+        places_tell = with_places and ranking.profile.compactness and limit is not None and plan.counted
         least = partial(least_places, reader.serving, plan.counted, levels=ids.levels) if places_tell else None
-        order = TreeOrder(reader, scores, limit=wanted, kept=cloud_in(tx).kept, least=least, limits=limits)
+        order = TreeOrder(reader, scores, limit=limit, kept=cloud_in(tx).kept, least=least, limits=limits)
     budget = RequestBudget(per_tree=limits.steps_per_tree, per_request=limits.steps_per_request)
     candidates = found_candidates(
-        reader, order, budget=budget, limit=wanted, breadth_first=options.breadth_first, limits=limits
+        reader, order, budget=budget, limit=limit, breadth_first=options.breadth_first, limits=limits
     )
     if options.shuffled:
         random.shuffle(candidates)
         candidates = candidates[: request.limit]
-    if candidates or wanted == 0:
+    if candidates or limit == 0:
         return _with_providers(tx, request, reader, candidates=candidates, budget=budget)
     if budget.was_hit:
         raise OutOfSteps
@@ -155,15 +155,17 @@ def _searched(
 
 def _has_any(tx: Transaction, request: CandidateRequest, options: SearchOptions) -> bool:
     """Tell whether a request has candidates if no profile leaves any out."""
-    return bool(answer_to(tx, replace(request, limit=1), replace(options, most=None, shuffled=False)).candidates)
+    return bool(
+        answer_to(tx, replace(request, limit=1), replace(options, max_candidates=None, shuffled=False)).candidates
+    )
 
 
 def _scores(tx: Transaction, reader: TreeReader, *, ranking: Ranking, judge: FragmentationJudge | None) -> TreeScores:
     """Return what scores the trees."""
-    wanted, kept = host_demands(reader.plan), cloud_in(tx).kept
-    fragmentation = judge.in_snapshot(tx).fragmentation(reader, wanted, kept) if judge else None
-    asked = amounts_of(reader.plan), ranking, classes_in_families(tx, ranking), fragmentation
-    return TreeScores(*asked, shared=shared_by(reader))
+    demands, kept = host_demands(reader.plan), cloud_in(tx).kept
+    fragmentation = judge.in_snapshot(tx).fragmentation(reader, demands, kept) if judge else None
+    scored_by = amounts_of(reader.plan), ranking, classes_in_families(tx, ranking), fragmentation
+    return TreeScores(*scored_by, shared=shared_by(reader))
 
 
 def _with_providers(
@@ -183,10 +185,10 @@ def _with_providers(
     consuming = [index for index, slot in enumerate(plan.slots) if slot.resources]
     if len(consuming) < len(plan.slots):
         taken_from = frozenset([roots[choice[index]] for _root, choice in candidates for index in consuming])
-    complete, others = not budget.was_hit, frozenset[int]()
+    complete, idle_servers = not budget.was_hit, frozenset[int]()
     if not request.combines_nested and len(candidates) == request.limit:
-        others = _serving_others(reader, candidates, providers.members.values(), budget=budget)
-    return Answer(plan, candidates, providers, taken_from, complete=complete, serving_others=others)
+        idle_servers = _serving_others(reader, candidates, providers.members.values(), budget=budget)
+    return Answer(plan, candidates, providers, taken_from, complete=complete, serving_others=idle_servers)
 
 
 def _serving_others(
@@ -212,14 +214,14 @@ def _serving_others(
     return frozenset(serving)
 
 
-def _serving(asked: AbstractSet[int], plan: Plan, trees: Iterable[Tree], budget: RequestBudget) -> set[int]:
+def _serving(providers: AbstractSet[int], plan: Plan, trees: Iterable[Tree], budget: RequestBudget) -> set[int]:
     """Return those of the providers that serve a candidate in these trees, composing no more than necessary."""
     serving: set[int] = set()
     for tree in trees:
-        waiting = {*chain.from_iterable(tree.options)} & asked - serving
+        waiting = {*chain.from_iterable(tree.options)} & providers - serving
         candidates = candidates_in(plan, [tree], budget)
         while waiting and (candidate := next(candidates, None)):
             _root, choice = candidate
             waiting.difference_update(choice)
-            serving |= asked & {*choice}
+            serving |= providers & {*choice}
     return serving

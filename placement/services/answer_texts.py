@@ -84,9 +84,10 @@ class Question:
         return "texts", self.name, self.options, id(self.ranking.profile), self.ranking.levels
 
     @property
-    def wanted(self) -> int | None:
+    def limit(self) -> int | None:
         """How many candidates are wanted; None for all."""
-        return min([most for most in (self.request.limit, self.options.most) if most is not None], default=None)
+        limits = (self.request.limit, self.options.max_candidates)
+        return min([limit for limit in limits if limit is not None], default=None)
 
 
 class WrittenAnswer(NamedTuple):
@@ -118,7 +119,7 @@ def candidates_or_texts(
 def written_answer(tx: Transaction, question: Question, *, plan: Plan, ids: NamedIds) -> WrittenAnswer | None:
     """Return the answer in a snapshot as texts; None if it has to be searched for."""
     cloud, options, ranking = cloud_in(tx), question.options, question.ranking
-    if cloud.version is None or question.wanted == 0 or any(group.in_tree for group in question.request.groups):
+    if cloud.version is None or question.limit == 0 or any(group.in_tree for group in question.request.groups):
         return None
     before = _texts_before(tx, question, ids)
     if before is None or cloud.reason_for_nothing(asked_for(question.request, options, ranking)) is not None:
@@ -127,7 +128,7 @@ def written_answer(tx: Transaction, question: Question, *, plan: Plan, ids: Name
     scores = TreeScores(amounts, replace(ranking, seed=None), families)
     search = _SearchOfWritten(tx, plan, ids, question=question, scores=scores, before=before)
     order, answer = kept_order(search.reader, scores, cloud.kept), None
-    if order is not None and not search.reader.shares and (question.wanted or len(order) <= MAX_WITHOUT_LIMIT):
+    if order is not None and not search.reader.shares and (question.limit or len(order) <= MAX_WITHOUT_LIMIT):
         if not ranking.is_certain:
             order = KeyOrder(TreeScores(amounts, ranking, families).shuffled(order.keys), order.among)
         answer = search.answer(order)
@@ -135,7 +136,7 @@ def written_answer(tx: Transaction, question: Question, *, plan: Plan, ids: Name
         cloud.kept.keep(question.key, _REFUSED, size=0)
     elif search.new:
         texts = search.to_keep()
-        is_too_large = question.wanted is None and texts.size > MOST_WITHOUT_LIMIT
+        is_too_large = question.limit is None and texts.size > MOST_WITHOUT_LIMIT
         cloud.kept.keep(question.key, _REFUSED if is_too_large else texts, size=0 if is_too_large else texts.size)
     return answer
 
@@ -174,9 +175,7 @@ class _KeptTexts:
         """The memory that the trees take, in bytes."""
         texts = [tree.texts for tree in self.trees.values() if tree is not None]
         lengths = sum([len(of_tree.providers) + sum(map(len, of_tree.candidates)) for of_tree in texts])
-        return (
-            lengths + BYTES_OF_TREE * len(self.trees) + BYTES_OF_TREE // 4 * sum([len(of.candidates) for of in texts])
-        )
+        return lengths + BYTES_OF_TREE * len(self.trees) + BYTES_OF_TREE // 4 * sum([len(t.candidates) for t in texts])
 
 
 _REFUSED = _KeptTexts(is_refused=True)
@@ -236,9 +235,9 @@ class _SearchOfWritten:
         """Return the best candidates, as many as are wanted; None if a search must find them."""
         keys, options = KeyQueue(order, filters=self._scores.filters), self._question.options
         limits, self._number = options.limits, len(keys)
-        wanted = sys.maxsize if self._question.wanted is None else self._question.wanted
-        trees = self._in_order(keys, max(limits.first_trees, wanted), limits.growth)
-        answer = (_breadth_first if options.breadth_first else _depth_first)(trees, wanted)
+        limit = sys.maxsize if self._question.limit is None else self._question.limit
+        trees = self._in_order(keys, max(limits.first_trees, limit), limits.growth)
+        answer = (_breadth_first if options.breadth_first else _depth_first)(trees, limit)
         # A search that finds as much stays within its limits only if these suffice.
         steps = self._steps_of_tree * (len(self._used) - [*self._used.values()].count(None))
         is_bounded = self._steps_of_tree <= limits.steps_per_tree and steps <= limits.steps_per_request
@@ -295,29 +294,29 @@ class _SearchOfWritten:
     def _trees(self, roots: Sequence[int]) -> Sequence[Tree]:
         if 2 * len(roots) <= self._number:
             return self.reader.trees_of(roots)
-        wanted = {*roots}
-        return [tree for tree in self.reader.all_trees() if tree.root in wanted]
+        requested = {*roots}
+        return [tree for tree in self.reader.all_trees() if tree.root in requested]
 
 
-def _breadth_first(trees: Iterable[TextsOfTree], wanted: int) -> WrittenAnswer:
+def _breadth_first(trees: Iterable[TextsOfTree], limit: int) -> WrittenAnswer:
     """Return the first candidate of each tree before the second of any."""
-    taken = list(islice(trees, wanted))
+    taken = list(islice(trees, limit))
     texts: list[str] = []
     for number in count():
         of_round = [tree.candidates[number] for tree in taken if len(tree.candidates) > number]
-        texts += of_round[: wanted - len(texts)]
-        if len(texts) == wanted or not of_round:
+        texts += of_round[: limit - len(texts)]
+        if len(texts) == limit or not of_round:
             break
     return WrittenAnswer(texts, [tree.providers for tree in taken])
 
 
-def _depth_first(trees: Iterable[TextsOfTree], wanted: int) -> WrittenAnswer:
+def _depth_first(trees: Iterable[TextsOfTree], limit: int) -> WrittenAnswer:
     """Return all candidates of a tree before the next."""
     texts: list[str] = []
     providers: list[str] = []
     for tree in trees:
-        texts += tree.candidates[: wanted - len(texts)]
+        texts += tree.candidates[: limit - len(texts)]
         providers.append(tree.providers)
-        if len(texts) == wanted:
+        if len(texts) == limit:
             break
     return WrittenAnswer(texts, providers)

@@ -66,21 +66,21 @@ class AuditFindings:
 @reads_anywhere
 def audit(
     tx: Transaction,
-    known: Collection[str] | None,
+    existing: Collection[str] | None,
     *,
     consumer_type: str | None,
     older_than: timedelta,
     tell: Callable[[str, float], None] = lambda _step, _done: None,
 ) -> AuditFindings:
-    """Look for everything that an audit finds; without a list of ``known`` consumers, not for others.
+    """Look for everything that an audit finds; without a list of ``existing`` consumers, not for others.
 
     Only consumers of a type count, and younger ones than ``older_than`` do not: the list may not have them yet.
     """
     connection = tx.connection
     ownerless: Sequence[Ownerless] = ()
-    if known is not None:
+    if existing is not None:
         tell("consumers", 0)
-        ownerless = checks.ownerless(connection, known, consumer_type=consumer_type, older_than=older_than)
+        ownerless = checks.ownerless(connection, existing, consumer_type=consumer_type, older_than=older_than)
     tell("capacity", 0.4)
     over_full = checks.over_full(connection)
     tell("odd rows", 0.6)

@@ -99,12 +99,12 @@ def _owners(tx: Transaction, claims: Collection[Claim]) -> dict[str, ConsumerOwn
     }
 
 
-def _locked(tx: Transaction, named: Collection[str], others: Collection[int]) -> dict[str, LockedProvider]:
-    if not others and len(named) <= MAX_PARAMETERS:
+def _locked(tx: Transaction, named: Collection[str], extra_ids: Collection[int]) -> dict[str, LockedProvider]:
+    if not extra_ids and len(named) <= MAX_PARAMETERS:
         # A single statement sorts by id and locks; several would each start again from the lowest id.
         return lock_providers_by_uuid(tx, named)
     ids = {uuid: provider.id for uuid, provider in providers_by_uuid(tx, named).items()}
-    generations = lock_providers(tx, {*ids.values(), *others})
+    generations = lock_providers(tx, {*ids.values(), *extra_ids})
     return {uuid: LockedProvider(id_, uuid, generations[id_]) for uuid, id_ in ids.items() if id_ in generations}
 
 
@@ -162,7 +162,7 @@ def carry_out(
         # Before the fit is checked: of several that create the same consumer, all but one have to fail because of that.
         insert_consumers(tx, new)
     check_fit([portion for claim in claims for portion in claim.portions()], supplies, situation.freed)
-    store.replace_allocations(tx, situation.held, _wanted(claims, situation))
+    store.replace_allocations(tx, situation.held, _claimed_amounts(claims, situation))
     store.advance_providers(tx, _touched(claims, situation))
     kept = [consumer for uuid, consumer in situation.consumers.items() if uuid in situation.owners]
     if kept:
@@ -171,7 +171,7 @@ def carry_out(
         delete_consumers(tx, gone)
 
 
-def _wanted(claims: Sequence[Claim], situation: Situation) -> dict[HeldKey, int]:
+def _claimed_amounts(claims: Sequence[Claim], situation: Situation) -> dict[HeldKey, int]:
     return {
         HeldKey(claim.consumer_uuid, situation.providers[uuid].id, situation.class_ids[name]): amount
         for claim in claims
@@ -191,8 +191,8 @@ def _touched(claims: Sequence[Claim], situation: Situation) -> set[int]:
 
 def _owner_of(consumer: Consumer, situation: Situation) -> ConsumerOwner:
     """Return the new owner of a consumer; a claim without a consumer type leaves the type as it is."""
-    wanted = situation.owners[consumer.uuid]
-    return wanted if wanted.type_id is not None else replace(wanted, type_id=consumer.owner.type_id)
+    owner = situation.owners[consumer.uuid]
+    return owner if owner.type_id is not None else replace(owner, type_id=consumer.owner.type_id)
 
 
 class HeldExclusively(Conflict):

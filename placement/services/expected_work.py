@@ -40,11 +40,11 @@ class WorkLearner:
         self._lock = threading.Lock()
         self._news = LearntMix(clock())
         self._allocated = 0
-        self._known = 0.0
+        self._saved_size = 0.0
 
-    def note_asked(self, wanted: Iterable[HostDemand], kinds: Collection[str]) -> None:
+    def note_asked(self, demands: Iterable[HostDemand], kinds: Collection[str]) -> None:
         """Count a request that could be served, in a cloud with these kinds of devices."""
-        if work := work_of(tasks_of(wanted, self._settings, kinds)):
+        if work := work_of(tasks_of(demands, self._settings, kinds)):
             with self._lock:
                 self._news.note_asked(work)
 
@@ -56,14 +56,14 @@ class WorkLearner:
         with self._lock:
             self._news.note_allocated(size)
             self._allocated += 1
-            return self._allocated == max(FIRST_NEWS, round(self._known))
+            return self._allocated == max(FIRST_NEWS, round(self._saved_size))
 
     def save(self, database: Database) -> None:
         """Add what is new to the database."""
         with self._lock:
             news, self._news, self._allocated = self._news, LearntMix(self._clock()), 0
         if not news.is_empty:
-            self._known = _add(database, self._settings, self._profile, news=news, now=self._clock())
+            self._saved_size = _add(database, self._settings, self._profile, news=news, now=self._clock())
 
 
 @writes
@@ -161,7 +161,7 @@ def _supply(
     at, capacity = devices.at[is_there], devices.capacity[is_there].astype(np.int64)
     for provider, amount in zip(providers.ids[at].tolist(), capacity.tolist(), strict=True):
         units[kinds.get(provider, "")] += amount
-    most = int(np.bincount(providers.trees[at]).max(initial=0))
+    per_host = int(np.bincount(providers.trees[at]).max(initial=0))
     sums = {name: columns.sums(class_ids[name]).capacity for name in settings.beside if name in class_ids}
     largest = {name: max(0, int(sums[name].max(initial=0))) if name in sums else 0 for name in settings.beside}
-    return DeviceSupply(units, settings.size, largest, most or 1)
+    return DeviceSupply(units, settings.size, largest, per_host or 1)

@@ -48,10 +48,10 @@ class FragmentationJudge:
         self._learner = None if settings.flavors else WorkLearner(settings, profile)
         self._refreshing: BackgroundWork | None = None
 
-    def note_asked(self, wanted: Iterable[HostDemand]) -> None:
+    def note_asked(self, demands: Iterable[HostDemand]) -> None:
         """Learn from a request that could be served."""
         if self._learner is not None and self._in_use is not None:
-            self._learner.note_asked(wanted, self._in_use.picture.supply.units)
+            self._learner.note_asked(demands, self._in_use.picture.supply.units)
 
     def note_allocated(self, allocations: Iterable[Mapping[str, int]]) -> None:
         """Learn from what a new consumer was given, provider by provider; begin to refresh if much is new."""
@@ -123,6 +123,6 @@ class FragmentationJudges:
         for judge in self._by_name.values():
             yield judge.refreshing(database)
 
-    def of(self, profile: RankingProfile) -> FragmentationJudge | None:
+    def judge_for(self, profile: RankingProfile) -> FragmentationJudge | None:
         """Return the judge of a profile, or None."""
         return self._by_name.get(profile.name)

@@ -153,7 +153,7 @@ _make_ours = writes(order.make_ours)
 
 @reads_anywhere
 def changes(
-    tx: Transaction, *, most: int, providers: Sequence[str] = (), consumer: str | None = None
+    tx: Transaction, *, limit: int, providers: Sequence[str] = (), consumer: str | None = None
 ) -> list[ToldChange]:
     """Return the latest changes, newest first."""
-    return store.told_changes(tx, limit=most, providers=providers, consumer=consumer)
+    return store.told_changes(tx, limit=limit, providers=providers, consumer=consumer)

@@ -103,10 +103,10 @@ def _scored(
     if showing.profile is None:
         return served
     # A provider that only serves groups without resources gives nothing.
-    taken = [{provider: amounts for provider, amounts in each.taken.items() if amounts} for each in served]
+    taken = [{provider: amounts for provider, amounts in candidate.taken.items() if amounts} for candidate in served]
     columns = request_columns(tx, TakenRows.from_requests(taken), showing.levels or {})
     scores = scored(tx, columns, showing.profile, judge)
-    return [replace(each, score=request.score) for each, request in zip(served, scores, strict=True)]
+    return [replace(candidate, score=request.score) for candidate, request in zip(served, scores, strict=True)]
 
 
 def _laid_out(plan: Plan, candidate: Candidate) -> CandidateInDetail:

@@ -99,7 +99,7 @@ class FlavorHeadroom:
 
     def _shown(self, counts: Headrooms) -> Iterator[str]:
         names = {label: self._names_of(kind) for label, kind in KINDS.items()} if self._settings.by_hypervisor else {}
-        for name, counted in counts.of.items():
+        for name, counted in counts.rooms.items():
             flavor, public = name.translate(ESCAPES), name not in self._planner.private_flavors
             yield f'{TOTAL}{{flavor_name="{flavor}",public="{public}"}} {counted.copies.least}\n'
             for root, copies in counted.trees:

@@ -48,7 +48,7 @@ def shown_changes(
     """Return the changes that a page shows, or None if there is no journal or this visitor may not read it."""
     if not sees_journal(call):
         return None
-    rows = latest(call.database, most=READ, providers=providers, consumer=consumer)
+    rows = latest(call.database, limit=READ, providers=providers, consumer=consumer)
     changes: dict[tuple[object, ...], list[ToldChange]] = {}
     for row in rows:
         entry = row.entry

@@ -177,4 +177,4 @@ def _ranked(call: Call, name: str) -> RankedBy:
         raise Invalid(f"There is no profile {name}; there are {', '.join(settings.planner.profiles)}.")
     profile = settings.planner.profiles[name]
     ranking = Ranking(profile, levels=tuple(settings.planner.levels.values()))
-    return RankedBy(ranking, call.server.fragmentation_judges.of(profile))
+    return RankedBy(ranking, call.server.fragmentation_judges.judge_for(profile))

@@ -157,9 +157,9 @@ def _flavors(call: Call) -> list[FlavorRoom] | None:
     except Invalid:
         return []
     return [
-        FlavorRoom(name, query, room.copies, room.found, message_of(room.found))
+        FlavorRoom(name, query, room.copies, room.headroom, message_of(room.headroom))
         for name, query in flavors.items()
-        for room in [rooms.of[name]]
+        for room in [rooms.rooms[name]]
     ]
 
 

@@ -212,7 +212,7 @@ def _tried(
     request = replace(request, limit=min(request.limit or MAX_CANDIDATES + 1, MAX_CANDIDATES + 1))
     options, ranking = replace(search_options(call), shuffled=False), ranking_of(call)
     ranking = ranking and replace(ranking, seed=None, profile=profile or ranking.profile)
-    judge = call.server.fragmentation_judges.of(profile) if profile else judge_in_force(call)
+    judge = call.server.fragmentation_judges.judge_for(profile) if profile else judge_in_force(call)
     return trial(call.database, request, options=options, ranking=ranking, judge=judge, showing=showing)
 
 

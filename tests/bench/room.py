@@ -18,7 +18,7 @@ from placement.api.planner.request_document import planner_request
 from placement.api.planner.request_schemas import REQUEST
 from placement.services.fair_share.giving_back import GivenBack, ReclaimOptions
 from placement.services.fair_share.room_search import room_for
-from placement.services.fair_share.tenants import RoomWanted
+from placement.services.fair_share.tenants import RoomRequest
 from placement.services.planner.questions import PlannerOptions
 from placement.settings import PlannerSettings
 from placement.settings.planner.values import FairShareSettings
@@ -107,7 +107,7 @@ def ask(database: Database, body: Mapping[str, Any], options: ReclaimOptions) ->
     """Return who makes room."""
     planner = planner_settings()
     in_force = PlannerOptions(planner.profile_in_force, planner.levels, planner.exclusive)
-    room_wanted = RoomWanted(planner_request(load_document(REQUEST, body), planner), in_force)
+    room_wanted = RoomRequest(planner_request(load_document(REQUEST, body), planner), in_force)
     return room_for(database, planner.fair_share, room_wanted, member=POOR, wishes=[], options=options)
 
 

@@ -23,7 +23,7 @@ def database(migrated: Database) -> Database:
 def test_the_headroom_is_what_filling_finds(database, situation) -> None:
     request, cloud = situation
     load(database, cloud)
-    copies = headrooms(database, {"it": request}).of["it"].copies
+    copies = headrooms(database, {"it": request}).rooms["it"].copies
     try:
         expected = filled(request, cloud)
     except TooLarge:
@@ -36,8 +36,8 @@ def test_several_requests_have_what_each_has_alone(database) -> None:
     _request, cloud = random_situation(4)
     load(database, cloud)
     requests = {str(seed): random_situation(seed)[0] for seed in range(12)}
-    together = headrooms(database, requests).of
-    alone = {name: headrooms(database, {name: request}).of[name].copies for name, request in requests.items()}
+    together = headrooms(database, requests).rooms
+    alone = {name: headrooms(database, {name: request}).rooms[name].copies for name, request in requests.items()}
     assert {name: counted.copies for name, counted in together.items()} == alone
 
 
@@ -46,7 +46,7 @@ def test_several_requests_have_what_each_has_alone(database) -> None:
 def test_an_aggregate_has_what_filling_its_trees_finds(database, situation) -> None:
     request, cloud = situation
     load(database, cloud)
-    found = dict(headrooms(database, {"it": request}, Listing(aggregates=True)).of["it"].aggregates)
+    found = dict(headrooms(database, {"it": request}, Listing(aggregates=True)).rooms["it"].aggregates)
     for aggregate in AGGREGATES:
         roots = {node.root for node in cloud.values() if aggregate in node.aggregates}
         try:

@@ -101,7 +101,7 @@ def options_for(call: Call, body: Body) -> PlannerOptions:
         profile=profile,
         levels=planner.levels,
         locks=planner.exclusive,
-        judge=call.server.fragmentation_judges.of(profile),
+        judge=call.server.fragmentation_judges.judge_for(profile),
     )
 
 

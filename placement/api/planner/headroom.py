@@ -86,7 +86,7 @@ def count(call: Call) -> Response:
         if isinstance(written, dict) and (ignored := ignored_in(call.server.settings.planner, written)):
             answer["headroom"][name]["ignored"] = ignored
     if taken is not None:
-        copies = {name: room.copies for name, room in counts.of.items()}
+        copies = {name: room.copies for name, room in counts.rooms.items()}
         for name, rooms in by_share(call.database, call.server.usage_cache, copies, taken).items():
             answer["headroom"][name]["shares"] = shares_json(rooms[:limit], call.server.settings.planner.fair_share)
     return call.json(answer)
@@ -120,7 +120,7 @@ def count_query(call: Call) -> Response:
     request = request_of_query(call.query)
     listing = Listing(trees=True, limit=min(request.limit or Listing().limit, MAX_LISTED))
     counts = headrooms(call.database, {QUERY_NAME: request}, listing, locks=call.server.settings.locks_for_all)
-    return call.json(counted_json(counts.of[QUERY_NAME], counts))
+    return call.json(counted_json(counts.rooms[QUERY_NAME], counts))
 
 
 def request_of_query(query: Query) -> CandidateRequest:
@@ -180,15 +180,15 @@ ROUTES = (
 def headrooms_json(rooms: Headrooms) -> HeadroomJson:
     """Return the headroom of each request."""
     shown = {
-        "headroom": {name: counted_json(counted, rooms) for name, counted in rooms.of.items()},
-        "complete": all(counted.copies.is_exact for counted in rooms.of.values()),
+        "headroom": {name: counted_json(counted, rooms) for name, counted in rooms.rooms.items()},
+        "complete": all(counted.copies.is_exact for counted in rooms.rooms.values()),
     }
     return shown if rooms.mix is None else {**shown, "mix": _copies(rooms.mix)}
 
 
 def counted_json(counted: RequestRoom, rooms: Headrooms) -> HeadroomJson:
     """Return the headroom of one request."""
-    room = counted.found
+    room = counted.headroom
     return {
         **_copies(counted.copies),
         "trees_with_room": room.with_room,

@@ -84,7 +84,7 @@ def score_requests(call: Call) -> Response:
         body["allocation_requests"],
         profile,
         levels,
-        judge=call.server.fragmentation_judges.of(profile),
+        judge=call.server.fragmentation_judges.judge_for(profile),
     )
     touched = {
         counts: dict(zip(levels, counts, strict=True)) for counts in {request.score.touched for request in scored}

@@ -41,12 +41,12 @@ class TreeKind(NamedTuple):
 class Scattering(NamedTuple):
     """How the free units of a class are spread over the trees.
 
-    ``trees`` are the numbers of trees with at least 1, 2, 4 and 8 free, ``most`` is the maximum of any tree.
+    ``trees`` are the numbers of trees with at least 1, 2, 4 and 8 free, ``largest`` is the maximum of any tree.
     """
 
     class_name: str
     free: int
-    most: int
+    largest: int
     trees: tuple[int, ...]
 
 

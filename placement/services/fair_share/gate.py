@@ -102,10 +102,10 @@ def unfair_claims(
         for wish, task in zip(terms.wishes, counted(database, settings, terms.wishes), strict=True)
     ]
     claimed = _claimed(database, members if terms.whole else by_difficulty(members), settings)
-    others = (*[member.name for member in claimed], *[wish.member for wish in terms.wishes])
+    participants = (*[member.name for member in claimed], *[wish.member for wish in terms.wishes])
     if not terms.whole:
         alike = _alike(database, claimed, settings)
-        shares = cache.reading(database).shares(settings, others=others)
+        shares = cache.reading(database).shares(settings, members=participants)
         claims = [Competitor(leaf, Task(dict(amounts), len(uuids))) for (leaf, amounts), uuids in alike.items()]
         decisions = decide_each(shares, claims, competitors=competitors, limits=terms.limits)
         return {
@@ -116,7 +116,7 @@ def unfair_claims(
         }
     # What the members hold now, in the place that they leave or from an earlier run of the same claim.
     given_up = reads(usage_of)(database, settings, consumers=[member.uuid for member in members])
-    shares = cache.reading(database).shares(settings, others=(*others, *given_up))
+    shares = cache.reading(database).shares(settings, members=(*participants, *given_up))
     for leaf, task in _taken_on_top(shares, settings, claimed, given_up):
         claim = Competitor(leaf, Task(task))
         decision = decide(shares, claim, competitors=competitors, limits=terms.limits)
@@ -265,15 +265,15 @@ class PlainGate:
 
     def _shares(self, tx: Transaction, settings: FairShareSettings, taken: Mapping[str, Amounts]) -> FairShares:
         reading = current_reading(tx, settings, types=self.consumer_types)
-        return reading.shares(settings, others=tuple(taken))
+        return reading.shares(settings, members=tuple(taken))
 
 
 def _overdraft_in_words(excess: Overdraft) -> str:
     name, holds = excess.resource_class, f"{excess.path} would hold {excess.holds} {excess.resource_class}"
     if excess.shortage is None:
         return f"With this, {holds}; its limit is {excess.allowance}."
-    left, lacking = excess.shortage.free, excess.shortage.lacking
+    free, lacking = excess.shortage.free, excess.shortage.lacking
     return (
-        f"With this, {holds} and is entitled to {excess.allowance}. Of {name}, {left} would be left, and others lack "
+        f"With this, {holds} and is entitled to {excess.allowance}. Of {name}, {free} would be left, and others lack "
         f"{lacking:.4g} of what they are entitled to."
     )

@@ -69,13 +69,13 @@ class ReclaimClaim:
     member: str
     task: Amounts
     waiting: Mapping[str, Amounts]
-    others: tuple[str, ...]
+    waiting_members: tuple[str, ...]
 
     def meets(self, tx: Transaction) -> "ClaimedShares":
         """Read the shares that the claim meets."""
-        reading, named = current_reading(tx, self.settings), (self.member, *self.others)
+        reading, named = current_reading(tx, self.settings), (self.member, *self.waiting_members)
         members = leaf_names(self.settings, [*reading.members(self.settings), *named])
-        return ClaimedShares(self, reading.shares(self.settings, waiting=self.waiting, others=named), members)
+        return ClaimedShares(self, reading.shares(self.settings, waiting=self.waiting, members=named), members)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.services.fair_share.giving_back import ClaimedShares, GivenBack, ReclaimClaim, ReclaimOptions, claim_of
 from placement.services.fair_share.rule_places import RulePlaces
 from placement.services.fair_share.shares import Wish
-from placement.services.fair_share.tenants import EmptiedTrees, RoomWanted, TenantsByHost
+from placement.services.fair_share.tenants import EmptiedTrees, RoomRequest, TenantsByHost
 from placement.services.planner.candidates import PlannedCandidate
 from placement.services.planner.questions import Composers, question_for
 from placement.settings.planner.values import FairShareSettings
@@ -72,10 +72,10 @@ class HostRights:
         totals = met.shares.totals()
         dominant = max(task, key=lambda name: (ratio(task[name], totals[name]), name))
         self._always = {*met.rights().classes, dominant}
-        self.anywhere = self.of({})
+        self.anywhere = self.rights_for({})
         """The rights for the classes that matter on every host."""
 
-    def of(self, missing: Mapping[Need, int]) -> ClaimRights:
+    def rights_for(self, missing: Mapping[Need, int]) -> ClaimRights:
         """Return the rights for a host, given what is missing there."""
         lacking = {name for name in self._task if missing.get(name, 0) > 0}
         classes = tuple(sorted(self._always | lacking))
@@ -171,7 +171,7 @@ class RoomSearch:
         hosts, missing_in = {}, self._trees.missing()
         for root, tenants in self._tenants.by_root.items():
             missing = missing_in.get(root, {})
-            rights = self._rights.of(missing)
+            rights = self._rights.rights_for(missing)
             askable = [
                 tenant
                 for tenant in tenants
@@ -252,7 +252,7 @@ class RoomSearch:
 def room_for(
     database: Database,
     settings: FairShareSettings,
-    wanted: RoomWanted,
+    room_request: RoomRequest,
     *,
     member: str,
     wishes: Sequence[Wish],
@@ -263,7 +263,7 @@ def room_for(
     Args:
         database: the database.
         settings: the rules of sharing.
-        wanted: the request.
+        room_request: the request.
         member: the claimant.
         wishes: what others wait for.
         options: who may be asked, and how they compare.
@@ -271,22 +271,24 @@ def room_for(
     Raises:
         InvalidAt: the request names something that does not exist, or takes nothing that counts.
     """
-    wanted = replace(wanted, request=replace(wanted.request, limit=1, per_tree=1, explain=False))
-    requested = Composers().prepared(wanted.request, wanted.options).composer.requested
+    room_request = replace(room_request, request=replace(room_request.request, limit=1, per_tree=1, explain=False))
+    requested = Composers().prepared(room_request.request, room_request.options).composer.requested
     claimant = Wish(member, requested, where=("request",))
-    return _room(database, claim_of(database, settings, claimant, wishes=wishes, options=options), wanted)
+    return _room(database, claim_of(database, settings, claimant, wishes=wishes, options=options), room_request)
 
 
 @reads
-def _room(tx: Transaction, claim: ReclaimClaim, wanted: RoomWanted) -> GivenBack:
+def _room(tx: Transaction, claim: ReclaimClaim, room_request: RoomRequest) -> GivenBack:
     met = claim.meets(tx)
     by_host = HostRights(met)
     rights = by_host.anywhere
     if all(path == rights.root for path, _name in rights.needs):
-        as_it_is = _with_first_candidate(tx, wanted, GivenBack(Giving(feasible=True), met.members), overlay=AS_IT_IS)
+        as_it_is = _with_first_candidate(
+            tx, room_request, GivenBack(Giving(feasible=True), met.members), overlay=AS_IT_IS
+        )
         if as_it_is.candidate is not None:
             return as_it_is
-    trees, tenants = EmptiedTrees(tx, wanted), TenantsByHost(tx, claim)
+    trees, tenants = EmptiedTrees(tx, room_request), TenantsByHost(tx, claim)
     places = trees.places()
     tenants.read({*claim.task, *trees.requested}, places.anchors)
     search = RoomSearch(trees, places, by_host, tenants)
@@ -300,14 +302,14 @@ def _room(tx: Transaction, claim: ReclaimClaim, wanted: RoomWanted) -> GivenBack
         return GivenBack(replace(giving, feasible=False, given_back=(), partings=partings), met.members)
     answer = GivenBack(giving, met.members)
     overlay = AS_IT_IS.releasing(all_freed(room.tenants))
-    return _with_first_candidate(tx, wanted, answer, overlay=overlay, root=room.root)
+    return _with_first_candidate(tx, room_request, answer, overlay=overlay, root=room.root)
 
 
 def _with_first_candidate(
-    tx: Transaction, wanted: RoomWanted, answer: GivenBack, *, overlay: Overlay, root: int | None = None
+    tx: Transaction, room_request: RoomRequest, answer: GivenBack, *, overlay: Overlay, root: int | None = None
 ) -> GivenBack:
     """Return the same with the candidate that ranks first under an overlay, if there is any, and the giving host."""
-    search = PlannerSearch(question_for(tx, wanted.request, wanted.options), overlay)
+    search = PlannerSearch(question_for(tx, room_request.request, room_request.options), overlay)
     proposal = next(search.proposals(), None)
     if proposal is None:
         return answer

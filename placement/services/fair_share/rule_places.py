@@ -30,7 +30,7 @@ class PlaceRule:
     """Groups that lie in one place of a level: the index of the level, and what each group asks for."""
 
     level: int
-    asked: Mapping[str, Mapping[str, int]]
+    groups: Mapping[str, Mapping[str, int]]
 
 
 def place_rules(request: PlannerRequest, levels: Levels) -> list[PlaceRule]:
@@ -82,8 +82,8 @@ def places_of_rules(
     }
     free: dict[Need, int] = defaultdict(int)
     for name, stock in stocks.items():
-        left = np.trunc(stock.capacity).astype(np.int64) - stock.used
-        for provider, amount in zip(providers.ids[stock.at].tolist(), left.tolist(), strict=True):
+        amounts = np.trunc(stock.capacity).astype(np.int64) - stock.used
+        for provider, amount in zip(providers.ids[stock.at].tolist(), amounts.tolist(), strict=True):
             for anchor in anchors[provider]:
                 free[anchor, name] += amount
     return RulePlaces(rules, anchors, of_root, free)
@@ -116,7 +116,7 @@ class RulePlaces:
             [
                 anchor
                 for anchor in self.by_root.get((rule.level, root), ())
-                if could_free(self._missing({anchor: rule.asked}))
+                if could_free(self._missing({anchor: rule.groups}))
             ]
             for rule in self.rules
         ]
@@ -132,15 +132,15 @@ class RulePlaces:
             by_anchor: dict[int, dict[str, Mapping[str, int]]] = defaultdict(dict)
             for rule, anchor in zip(self.rules, chosen, strict=True):
                 # A group that two rules put into the same place counts once.
-                by_anchor[anchor].update(rule.asked)
+                by_anchor[anchor].update(rule.groups)
             missing = self._missing(by_anchor)
             if (same := frozenset(missing.items())) not in yielded:
                 yielded.add(same)
                 yield missing
 
-    def _missing(self, asked: Mapping[int, Mapping[str, Mapping[str, int]]]) -> Missing:
+    def _missing(self, groups_by_anchor: Mapping[int, Mapping[str, Mapping[str, int]]]) -> Missing:
         needed: dict[Need, int] = defaultdict(int)
-        for anchor, groups in asked.items():
+        for anchor, groups in groups_by_anchor.items():
             for amounts in groups.values():
                 for name, amount in amounts.items():
                     needed[anchor, name] += amount

@@ -45,12 +45,16 @@ class Reading:
         return list(dict.fromkeys([*settings.queues.members, *self.usage]))
 
     def shares(
-        self, settings: FairShareSettings, *, waiting: Mapping[str, Amounts] | None = None, others: tuple[str, ...] = ()
+        self,
+        settings: FairShareSettings,
+        *,
+        waiting: Mapping[str, Amounts] | None = None,
+        members: tuple[str, ...] = (),
     ) -> FairShares:
         """Return the shares, with what is waited for by leaf, and with leaves for others that use nothing yet."""
         queues = settings.queues
         usage = {queues.path_of(member): amounts for member, amounts in self.usage.items()}
-        root = queues.tree([*self.usage, *others])
+        root = queues.tree([*self.usage, *members])
         return FairShares(root, self.totals, usage=usage, tasks=waiting)
 
 
@@ -208,7 +212,7 @@ def order(database: Database, cache: UsageCache, wishes: Sequence[Wish] | None) 
         pending = pending_tasks(database, settings, wishes)
         members = leaf_names(settings, [wish.member for wish in wishes])
         waiting = {leaf: tasks[0].amounts for leaf, tasks in pending.items()}
-        shares = reading.shares(settings, waiting=waiting, others=tuple(members.values()))
+        shares = reading.shares(settings, waiting=waiting, members=tuple(members.values()))
     return ServiceOrder(cache.age_s(reading), library.order(shares, members), members)
 
 
@@ -217,7 +221,7 @@ def fill(database: Database, cache: UsageCache, wishes: Sequence[Wish]) -> Fille
     reading = cache.reading(database)
     pending = pending_tasks(database, cache.settings, wishes)
     members = leaf_names(cache.settings, [wish.member for wish in wishes])
-    shares = reading.shares(cache.settings, others=tuple(members.values()))
+    shares = reading.shares(cache.settings, members=tuple(members.values()))
     filling = library.fill(shares, pending)
     return Filled(cache.age_s(reading), filling, {leaf: shares.node(leaf) for leaf in filling.served}, members)
 
@@ -258,12 +262,12 @@ def by_share(
     members = leaf_names(settings, reading.members(settings))
     for request, amounts in taken.items():
         entitlements = shares.entitlements(list(amounts), more=dict.fromkeys(shares.leaves(), amounts))
-        least, most = copies[request].least, copies[request].max_count
+        least, max_copies = copies[request].least, copies[request].max_count
         rooms[request] = []
         for path, member in members.items():
             entitled, used = entitlements.amounts(path), shares.usage(path)
             own = max(0, min([int((entitled[name] - used[name]) // amount) for name, amount in amounts.items()]))
-            rooms[request].append(ShareRoom(path, member, Copies(min(least, own), min(most, own))))
+            rooms[request].append(ShareRoom(path, member, Copies(min(least, own), min(max_copies, own))))
         rooms[request].sort(key=lambda room: (-room.copies.least, room.path))
     return rooms
 
@@ -286,8 +290,8 @@ def counted(database: Database, settings: FairShareSettings, wishes: Sequence[Wi
     Raises:
         InvalidAt: a class does not exist, or none of the classes of a wish counts.
     """
-    others = {name for wish in wishes for name in wish.resources} - set(settings.classes)
-    unknown = others - _existing(database, others) if others else set()
+    unlisted = {name for wish in wishes for name in wish.resources} - set(settings.classes)
+    unknown = unlisted - _existing(database, unlisted) if unlisted else set()
     for wish in wishes:
         for name in wish.resources:
             if name in unknown:

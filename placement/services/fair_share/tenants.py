@@ -25,7 +25,7 @@ FreedByProvider = Mapping[int, Counter[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class RoomWanted:
+class RoomRequest:
     """The request behind a claim, with the operator's options for it."""
 
     request: PlannerRequest
@@ -37,14 +37,14 @@ class EmptiedTrees:
 
     Args:
         tx: the transaction.
-        wanted: the request.
+        room_request: the request.
     """
 
-    def __init__(self, tx: Transaction, wanted: RoomWanted) -> None:
+    def __init__(self, tx: Transaction, room_request: RoomRequest) -> None:
         self._tx = tx
-        self._wanted = wanted.request
+        self._request = room_request.request
         self._composers = Composers()
-        self._prepared = self._composers.prepared(wanted.request, wanted.options)
+        self._prepared = self._composers.prepared(room_request.request, room_request.options)
         self._read: dict[int, tuple[Tree, PlannerTree] | None] = {}
 
     @property
@@ -60,8 +60,8 @@ class EmptiedTrees:
     def places(self) -> RulePlaces:
         """Return the places that rules name on all hosts; none if any providers share: those lie in no place."""
         levels, serving = self._prepared.levels, self._reader.serving
-        rules = [] if self._reader.shares else place_rules(self._wanted, levels)
-        names = {name for rule in rules for amounts in rule.asked.values() for name in amounts}
+        rules = [] if self._reader.shares else place_rules(self._request, levels)
+        names = {name for rule in rules for amounts in rule.groups.values() for name in amounts}
         classes = self._tx.names.classes.ids(self._tx.connection, names)
         traits = self._tx.names.traits.ids(self._tx.connection, {levels.traits[rule.level] for rule in rules})
         serving.sets.read_traits(traits.values())
@@ -91,7 +91,7 @@ class EmptiedTrees:
 
     def read(self, roots: Sequence[int], freed: FreedByProvider) -> None:
         """Read trees as they are, but with the options that would have room once these amounts are free."""
-        cloud = seen_cloud(self._tx, self._wanted, self._prepared.levels, self._reader)
+        cloud = seen_cloud(self._tx, self._request, self._prepared.levels, self._reader)
         trees = self._reader.under(AS_IT_IS.releasing(freed)).trees_of(roots)
         details = TreesInDetail(self._reader.serving, cloud.deciding(), cloud.names).built(trees)
         self._read.update(dict.fromkeys(roots))

@@ -122,7 +122,7 @@ def _searched(tx: Transaction, question: PlannerQuestion, overlay: Overlay) -> P
     added = [
         candidate
         for more, search_in_it in zip(overlay.more, searches[1:], strict=True)
-        for candidate in _in_trees_like(more, search_in_it, most=request.limit)
+        for candidate in _in_trees_like(more, search_in_it, limit=request.limit)
     ]
     by_rank = attrgetter("rank")
     candidates = [*islice(merge(existing, sorted(added, key=by_rank), key=by_rank), request.limit)]
@@ -148,10 +148,10 @@ def _scored(search: PlannerSearch, proposal: Proposal, *, like: int | None = Non
     return PlannedCandidate(proposal, search.score(proposal), like)
 
 
-def _in_trees_like(more: MoreTrees, search: PlannerSearch, *, most: int) -> Iterator[PlannedCandidate]:
+def _in_trees_like(more: MoreTrees, search: PlannerSearch, *, limit: int) -> Iterator[PlannedCandidate]:
     """Yield the candidates in empty trees like one that is empty in a search, each of which names its providers."""
     for proposal in [*search.proposals(only=more.like)]:
-        yield from repeat(_scored(search, proposal, like=more.like), min(more.count, most))
+        yield from repeat(_scored(search, proposal, like=more.like), min(more.count, limit))
 
 
 def _summaries(

@@ -103,7 +103,7 @@ class _ClaimPlan(NamedTuple):
     """What to write, what an earlier run of the same claim has written, and who is left out."""
 
     drafts: Sequence[Draft] = ()
-    known: Mapping[str, str] = {}
+    answers: Mapping[str, str] = {}
     refused: Mapping[str, Conflict] = {}
 
 
@@ -143,11 +143,11 @@ def claim(database: Database, members: Sequence[ClaimMember], terms: ClaimTerms)
             plan = _planned(database, members, terms, composers=composers, attempt=attempt)
             if terms.dry_run or not plan.drafts:
                 answers = {draft.member.uuid: written(draft.consumer, draft.mappings) for draft in plan.drafts}
-                return Outcome({**plan.known, **answers}, is_new=False, refused=plan.refused)
+                return Outcome({**plan.answers, **answers}, is_new=False, refused=plan.refused)
             with contextlib.suppress(Outdated):
                 answers = allocate(database, plan.drafts, terms.digest)
                 database.claim_turns.note(was_in_vain=False)
-                return Outcome({**plan.known, **answers}, is_new=True, refused=plan.refused)
+                return Outcome({**plan.answers, **answers}, is_new=True, refused=plan.refused)
             database.claim_turns.note(was_in_vain=True)
         time.sleep(random.uniform(0, min(MIN_PAUSE_S * 2**attempt, MAX_PAUSE_S)))  # noqa: S311 - no secret
     lost = ConcurrentUpdate("Other claims won the race each time; try again.")
@@ -168,10 +168,10 @@ def _planned(
     """
     uuids = [member.uuid for member in members]
     generations = consumer_generations(tx, uuids)
-    known = known_answers(tx, generations, terms.digest) if generations else {}
-    if len(known) == len(members):
-        return _ClaimPlan(known=known)
-    refused = _refused([member for member in members if terms.whole or member.uuid not in known], terms, generations)
+    answers = known_answers(tx, generations, terms.digest) if generations else {}
+    if len(answers) == len(members):
+        return _ClaimPlan(answers=answers)
+    refused = _refused([member for member in members if terms.whole or member.uuid not in answers], terms, generations)
     if terms.whole and refused:
         raise next(iter(refused.values()))
     giving_back = [member.uuid for member in members if member.replaces]
@@ -184,9 +184,9 @@ def _planned(
         if terms.gang.are_none:
             return _ClaimPlan(_all_or_none(drafting, by_difficulty(members)))
         return _ClaimPlan(placed_by_rules(drafting, members, terms.gang))
-    wanting = [member for member in members if member.uuid not in known and member.uuid not in refused]
+    wanting = [member for member in members if member.uuid not in answers and member.uuid not in refused]
     placement, stuck = as_many_as_fit(drafting, wanting)
-    return _ClaimPlan(placement, known, {**refused, **no_place_beside(drafting, stuck)})
+    return _ClaimPlan(placement, answers, {**refused, **no_place_beside(drafting, stuck)})
 
 
 def _all_or_none(drafting: Drafting, in_order: Sequence[ClaimMember]) -> Sequence[Draft]:
@@ -194,7 +194,7 @@ def _all_or_none(drafting: Drafting, in_order: Sequence[ClaimMember]) -> Sequenc
     if hardest.explains and (no_place := _known_reason(drafting, hardest)):
         raise refusal_alone(hardest, no_place, is_gang=len(in_order) > 1)
     if _is_without_place(drafting, hardest):
-        raise refusal(drafting, GangPlan(stuck=hardest), None, of=len(in_order))
+        raise refusal(drafting, GangPlan(stuck=hardest), None, number=len(in_order))
     placement = one_by_one(drafting, in_order)
     if placement.stuck is None:
         return placement.drafts
@@ -207,7 +207,7 @@ def _all_or_none(drafting: Drafting, in_order: Sequence[ClaimMember]) -> Sequenc
         if search.stuck is None:
             return search.drafts
         placement = GangPlan(placement.drafts, first, search.complete)
-    raise refusal(drafting, placement, lacking, of=len(in_order))
+    raise refusal(drafting, placement, lacking, number=len(in_order))
 
 
 def _known_reason(drafting: Drafting, member: ClaimMember) -> Explained | None:
@@ -233,8 +233,8 @@ def _refused(
 ) -> Mapping[str, Conflict]:
     """Return, by uuid, why members get no place whatever there is; first the conflicts with what they hold."""
     conflicts = {member.uuid: conflict for member in members if (conflict := _conflict(member, generations))}
-    others = [member.uuid for member in members if member.uuid not in conflicts]
-    return {**conflicts, **{uuid: terms.refused[uuid] for uuid in others if uuid in terms.refused}}
+    uuids = [member.uuid for member in members if member.uuid not in conflicts]
+    return {**conflicts, **{uuid: terms.refused[uuid] for uuid in uuids if uuid in terms.refused}}
 
 
 def _conflict(member: ClaimMember, generations: Mapping[str, int]) -> ConcurrentUpdate | None:

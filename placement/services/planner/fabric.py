@@ -83,7 +83,7 @@ class _FabricSearch:
         return located(self.drafting.tx, together.level)
 
     @cached_property
-    def _apart(self) -> "Located | None":
+    def _separating(self) -> "Located | None":
         """The places in which members lie apart; None if they need not."""
         return located(self.drafting.tx, self.rules.separate_level) if self.rules.separate_level else None
 
@@ -101,8 +101,8 @@ class _FabricSearch:
         complete = self.hosts.complete and not self._budget.was_hit
         is_one_kind = len(self.kinds) == 1
         roomiest = self._fabric.roomiest(budget=self._budget) if is_one_kind and self._by_place else None
-        most = self._fabric.upper_bounds(0) if is_one_kind else None
-        return FabricRoom(bool(self._by_place), roomiest, most, complete=complete)
+        max_members = self._fabric.upper_bounds(0) if is_one_kind else None
+        return FabricRoom(bool(self._by_place), roomiest, max_members, complete=complete)
 
     def _drafts_on(self, sites: Sequence[Site]) -> list[Draft] | None:
         """Search anew on a fabric of these hosts."""
@@ -145,8 +145,8 @@ class _FabricSearch:
         place: Hashable = self._together.place(root) if self._together else EVERYWHERE
         if place is None and self.rules.together is not None and not self.rules.together.required:
             place = ("alone", root)
-        part = self._apart.place(root) if self._apart else None
-        return None if place is None or (self._apart and part is None) else Site(root, place, free, part=part)
+        part = self._separating.place(root) if self._separating else None
+        return None if place is None or (self._separating and part is None) else Site(root, place, free, part=part)
 
     def _dealt(self, groups: Sequence[Sequence[ClaimMember]]) -> list[Draft]:
         """Deal the places found to members, group by group."""
@@ -185,13 +185,13 @@ class FabricRoom(NamedTuple):
     Args:
         has_hosts: whether any host satisfies the rules.
         roomiest: the place that holds most members, and how many; None if they want different things.
-        most: the most members that each place holds, or None in the same case.
+        max_members: the most members that each place holds, or None in the same case.
         complete: whether everything was tried.
     """
 
     has_hosts: bool
     roomiest: tuple[Hashable, int] | None
-    most: Mapping[Hashable, int] | None
+    max_members: Mapping[Hashable, int] | None
     complete: bool
 
 
@@ -200,9 +200,9 @@ def refusal_by_rules(
 ) -> NoCandidate:
     """Return the refusal that explains why there are no places."""
     number = len(members)
-    for member in {drafting.prepared(one): one for one in reversed(members)}.values():
+    for member in {drafting.prepared(member): member for member in reversed(members)}.values():
         if drafting.best(member, drafting.places_of(member, drafting.overlay, members=1), drafting.overlay) is None:
-            return refusal(drafting, GangPlan(stuck=member), None, of=number)
+            return refusal(drafting, GangPlan(stuck=member), None, number=number)
     lacking = shortage(drafting.tx, members, drafting.overlay)
     if lacking is not None:
         return refusal_of_gang(number, lacking.in_words, complete=True, member=members[0].uuid)
@@ -217,9 +217,9 @@ def _of_together(drafting: Drafting, together: Together, room: FabricRoom, numbe
         return f"No host that could serve them is in a {level.name}: planner.yaml names {level.name}s under aggregates."
     if together.group_size is not None:
         rule = f"{together.group_size} of them are to be in each of {number // together.group_size} {level.name}s"
-        if room.most is None:
+        if room.max_members is None:
             return f"{rule}."
-        with_room = sum([holds >= together.group_size for holds in room.most.values()])
+        with_room = sum([holds >= together.group_size for holds in room.max_members.values()])
         return f"{rule}, and no more than {with_room} have room for that many."
     if not together.required:
         return ""
@@ -235,8 +235,8 @@ def _of_apart(rules: GangRules, room: FabricRoom) -> str:
     name = rules.separate_level.name
     different = f"different {name}s"
     rule = f"They are to be {'on' if rules.separate_level.is_host else 'in'} {different}"
-    if rules.together is None and room.most is not None:
-        return f"{rule}, and no more than {sum(room.most.values())} have room."
+    if rules.together is None and room.max_members is not None:
+        return f"{rule}, and no more than {sum(room.max_members.values())} have room."
     return f"{rule}."
 
 

@@ -124,10 +124,10 @@ class Drafting:
             self._questions[prepared] = question_for(self.tx, member.request, member.options, composers=self.composers)
         return self._questions[prepared]
 
-    def places_of(self, member: ClaimMember, overlay: Overlay, *, members: int, apart: bool = False) -> MemberPlaces:
-        """Return the places for a number of members that want the same; with ``apart`` each takes another tree."""
+    def places_of(self, member: ClaimMember, overlay: Overlay, *, members: int, isolate: bool = False) -> MemberPlaces:
+        """Return the places for a number of members that want the same; with ``isolate`` each takes another tree."""
         question = self.question(member)
-        return MemberPlaces(question, overlay, members=members, isolate=apart, checks_units=self._checks_units)
+        return MemberPlaces(question, overlay, members=members, isolate=isolate, checks_units=self._checks_units)
 
     def best(self, member: ClaimMember, places: MemberPlaces, overlay: Overlay) -> Draft | None:
         """Return the best place for a member, or one of the best; None if there is none."""
@@ -219,7 +219,7 @@ class OnePerPlace:
         """Tell whether a host may be used at all."""
         return self._located.place(root) is not None
 
-    def beside(self, root: int) -> Sequence[int]:
+    def closed_with(self, root: int) -> Sequence[int]:
         """Return the hosts that a member on a host closes, including that host."""
         return [root] if self._located.level.is_host else self._hosts[self._located.names[root]]
 
@@ -273,7 +273,7 @@ class Placing:
         kind = self._drafting.prepared(member)
         if kind not in self._places:
             self._places[kind] = self._drafting.places_of(
-                member, self._overlay, members=self._kinds[kind], apart=self._closing is not None
+                member, self._overlay, members=self._kinds[kind], isolate=self._closing is not None
             )
             self._places[kind].leave_out(self._closed)
         return self._places[kind]
@@ -296,7 +296,7 @@ class Placing:
         for places in self._places.values():
             places.note(draft.roots)
         if self._closing is not None:
-            self._close(self._closing.beside(draft.proposal.root))
+            self._close(self._closing.closed_with(draft.proposal.root))
         return True
 
     def _open_best(self, member: ClaimMember) -> Draft | None:
@@ -331,7 +331,7 @@ class _ExhaustedTree(NamedTuple):
     same are interchangeable, so no other one of them needs to go there.
     """
 
-    wanted: Prepared
+    prepared: Prepared
     root: int
 
 
@@ -359,7 +359,7 @@ class GangSearch:
         member, members_after = members[0], members[1:]
         self._drafting.composers.allot(among=len(members))
         search, kind = self._drafting.search(member, overlay), self._drafting.prepared(member)
-        without = {tree.root for tree in exhausted if tree.wanted is kind}
+        without = {tree.root for tree in exhausted if tree.prepared is kind}
         tried: list[int] = []
         for root in [root for root in self._roots[kind] if root not in without]:
             for draft in self._inside(root, member, overlay, search):

@@ -133,11 +133,11 @@ class HostRoom:
 
     def _anew(self, root: int, mix: Mix, overlay: Overlay) -> _HostWithMembers | None:
         """Try all ways to place members in a host; a single one has been tried already."""
-        wanted = [self.members[kind] for kind, _reached in _steps(mix)]
-        if len(wanted) < 2:
+        members = [self.members[kind] for kind, _reached in _steps(mix)]
+        if len(members) < 2:
             return None
-        search = GangSearch(self.drafting, {self.drafting.prepared(kind): [root] for kind in wanted}, self._tries)
-        drafts = search.placed(wanted, overlay)
+        search = GangSearch(self.drafting, {self.drafting.prepared(kind): [root] for kind in members}, self._tries)
+        drafts = search.placed(members, overlay)
         self.drafting.composers.allot(among=1)
         if drafts is None:
             self._is_certain = self._is_certain and search.is_complete

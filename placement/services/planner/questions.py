@@ -80,8 +80,8 @@ class Composers:
         Raises:
             InvalidAt: the request names a level that does not exist.
         """
-        for *asked, prepared in self._prepared:
-            if asked == [request, options]:
+        for *arguments, prepared in self._prepared:
+            if arguments == [request, options]:
                 return prepared
         if request.paths:
             prepared = self._of_paths(request, options)
@@ -204,9 +204,9 @@ def _check_names(tx: Transaction, request: PlannerRequest, plan: Plan) -> None:
         similar = similar_names(name, [resource_class.name for resource_class in all_classes(tx)])
         hint = f" Similar: {', '.join(similar)}." if similar else ""
         raise InvalidAt(_place_of_class(request, name), f"There is no resource class {name}.{hint}")
-    asked = list(_traits_of(request))
-    traits = tx.names.traits.ids(tx.connection, frozenset().union(*[of_one for _path, of_one in asked]))
-    for path, of_one in asked:
+    trait_sets = list(_traits_of(request))
+    traits = tx.names.traits.ids(tx.connection, frozenset().union(*[of_one for _path, of_one in trait_sets]))
+    for path, of_one in trait_sets:
         if unknown := sorted(of_one - traits.keys()):
             written = request.written.get((path[1], unknown[0])) if len(path) > 1 else None
             raise InvalidAt(("paths", written) if written else path, f"There is no trait {unknown[0]}.")

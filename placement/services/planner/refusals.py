@@ -36,29 +36,29 @@ class LackingClass(NamedTuple):
     """A class of which the members want more than all providers have left."""
 
     resource_class: str
-    wanted: int
-    left: int
+    requested: int
+    free: int
 
     @property
     def in_words(self) -> str:
         """The shortage in words."""
-        return f"They want {self.wanted} {self.resource_class}, and {self.left} are left."
+        return f"They want {self.requested} {self.resource_class}, and {self.free} are left."
 
 
 def shortage(tx: Transaction, members: Sequence[ClaimMember], overlay: Overlay) -> LackingClass | None:
     """Return a class of which all members want more than is left, if any; then no search is needed."""
-    wanted: Counter[str] = Counter()
+    requested: Counter[str] = Counter()
     for member in members:
-        wanted.update(member.request.requested)
+        requested.update(member.request.requested)
     more: Counter[str] = Counter()
     for amounts in overlay.changes.values():
         more.subtract(amounts)
-    ids = tx.names.classes.ids(tx.connection, set(wanted))
+    ids = tx.names.classes.ids(tx.connection, set(requested))
     columns = cloud_in(tx).columns
-    for name, amount in sorted(wanted.items()):
-        left = int(columns.left_in_trees(ids[name]).sum()) + more[name]
-        if amount > left:
-            return LackingClass(name, amount, left)
+    for name, amount in sorted(requested.items()):
+        free = int(columns.left_in_trees(ids[name]).sum()) + more[name]
+        if amount > free:
+            return LackingClass(name, amount, free)
     return None
 
 
@@ -73,28 +73,28 @@ def _remember(drafting: Drafting, member: ClaimMember, explained: Explained | No
         cloud.note_nothing(("no place", *question_key), reason=True, lasts=True)
 
 
-def refusal(drafting: Drafting, placement: GangPlan, lacking: LackingClass | None, *, of: int) -> NoCandidate:
+def refusal(drafting: Drafting, placement: GangPlan, lacking: LackingClass | None, *, number: int) -> NoCandidate:
     """Return why a request or a gang was refused."""
     assert placement.stuck is not None
     if not placement.drafts:
-        return _of_one(drafting, placement.stuck, complete=placement.complete, is_gang=of > 1)
+        return _of_one(drafting, placement.stuck, complete=placement.complete, is_gang=number > 1)
     uuid = placement.stuck.uuid
     if lacking is not None:
-        return refusal_of_gang(of, lacking.in_words, complete=True, member=uuid)
+        return refusal_of_gang(number, lacking.in_words, complete=True, member=uuid)
     sentence = f"Consumer {uuid} found none beside {len(placement.drafts)} others."
-    return refusal_of_gang(of, sentence, complete=placement.complete or placement.is_proven, member=uuid)
+    return refusal_of_gang(number, sentence, complete=placement.complete or placement.is_proven, member=uuid)
 
 
-def refusal_of_gang(of: int, reason: str, *, complete: bool, member: str) -> NoCandidate:
+def refusal_of_gang(number: int, reason: str, *, complete: bool, member: str) -> NoCandidate:
     """Return a refusal of all members of a gang.
 
     Args:
-        of: the number of members.
+        number: the number of members.
         reason: why, in a sentence.
         complete: whether that is proved.
         member: the uuid of the consumer to name.
     """
-    sentence = f"No place was found for all {of} members together, so none of them was allocated. {reason}".rstrip()
+    sentence = f"No place was found for all {number} members together, so none of them was allocated. {reason}".rstrip()
     return NoCandidate(sentence if complete else f"{sentence} {CUT_OFF}", complete=complete, member=member)
 
 
@@ -109,12 +109,12 @@ def no_place_beside(
     """
     reasons: dict[str, NoCandidate] = {}
     for placement, members in stuck:
-        reason = _beside(drafting, placement)
+        reason = _no_place_beside(drafting, placement)
         reasons.update({member.uuid: reason for member in members})
     return reasons
 
 
-def _beside(drafting: Drafting, placement: GangPlan) -> NoCandidate:
+def _no_place_beside(drafting: Drafting, placement: GangPlan) -> NoCandidate:
     assert placement.stuck is not None
     if not placement.drafts:
         return _of_one(drafting, placement.stuck, complete=placement.complete, is_gang=False)

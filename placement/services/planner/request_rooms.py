@@ -52,14 +52,14 @@ class RequestRoom:
     """The headroom of one request.
 
     Args:
-        found: the headroom by tree.
+        headroom: the headroom by tree.
         copies: how many copies fit in total.
         trees: the roots of the trees with most room, and how many copies fit there.
         aggregates: the aggregates with most room, and how many copies fit into all their trees.
         models: what one more tree of each model would add.
     """
 
-    found: Headroom
+    headroom: Headroom
     copies: Copies
     trees: Sequence[tuple[int, Copies]] = ()
     aggregates: Sequence[tuple[str, Copies]] = ()
@@ -70,7 +70,7 @@ class RequestRoom:
 class Headrooms:
     """The headroom of each request by name, that of a mix of them, and the mentioned providers by id."""
 
-    of: Mapping[str, RequestRoom]
+    rooms: Mapping[str, RequestRoom]
     mix: Copies | None = None
     providers: Mapping[int, Named] = field(default_factory=dict)
 
@@ -103,26 +103,26 @@ def headrooms(
     Raises:
         Invalid: something does not exist; of several requests, it names the one that wants it. InvalidAt in a change.
     """
-    asked = {name: _in_groups(request, options.get(name)) for name, request in requests.items()}
-    ids, overlay = _ids(tx, asked, locks), overlay_of(tx, changes)
+    in_groups = {name: _in_groups(request, options.get(name)) for name, request in requests.items()}
+    ids, overlay = _ids(tx, in_groups, locks), overlay_of(tx, changes)
     cloud = _supposed(tx, ids, overlay)
     aggregates = roots_by_aggregate(tx) if listing.aggregates else {}
     by_place = {name: request for name, request in requests.items() if _depends_on_places(request, ids)}
     placed = _placed(tx, by_place, options, cloud=cloud, overlay=overlay)
-    counters = {name: CopyCounter(counted_plan(request), cloud) for name, request in asked.items()}
+    counters = {name: CopyCounter(counted_plan(request), cloud) for name, request in in_groups.items()}
     listed = partial(_counted, listing=listing, aggregates=aggregates)
     counted = {name: listed(counter, placed=placed.get(name)) for name, counter in counters.items()}
-    alone = {name: room.found for name, room in counted.items()}
+    alone = {name: room.headroom for name, room in counted.items()}
     together = of_mix(mix, counters, alone, ruled=placed) if mix else None
     return Headrooms(counted, together, named_providers(tx, _mentioned(counted.values())))
 
 
-def _ids(tx: Transaction, asked: Mapping[str, CountedRequest], locks: Sequence[PlaceLock]) -> NamedIds:
+def _ids(tx: Transaction, requests: Mapping[str, CountedRequest], locks: Sequence[PlaceLock]) -> NamedIds:
     """Return the ids of all names in requests that are looked up together."""
     try:
-        return ids_in(tx, plan_for(all_together(asked.values())), locks=locks)
+        return ids_in(tx, plan_for(all_together(requests.values())), locks=locks)
     except Invalid:
-        for name, request in asked.items() if len(asked) > 1 else ():
+        for name, request in requests.items() if len(requests) > 1 else ():
             try:
                 ids_in(tx, plan_for(all_together([request])))
             except Invalid as wrong:
@@ -189,7 +189,7 @@ def _mentioned(rooms: Collection[RequestRoom]) -> set[int]:
 class HeadroomInCloud(NamedTuple):
     """The headroom of one request, and the cloud it was counted in."""
 
-    found: Headroom
+    headroom: Headroom
     cloud: CloudInForms
 
 
@@ -214,27 +214,27 @@ def _counted(
     placed: PlacedCopies | None,
     aggregates: Mapping[str, frozenset[int]],
 ) -> RequestRoom:
-    found = headroom(counter, placed)
-    if placed is not None and not found.copies.is_exact:
-        least, most = found.copies
-        found = replace(found, copies=Copies(max(least, placed.together(most)), most))
-    by_room = sorted(found.trees().items(), key=lambda room: (-room[1].least, room[0])) if listing.trees else []
+    counted = headroom(counter, placed)
+    if placed is not None and not counted.copies.is_exact:
+        least, limit = counted.copies
+        counted = replace(counted, copies=Copies(max(least, placed.together(limit)), limit))
+    by_room = sorted(counted.trees().items(), key=lambda room: (-room[1].least, room[0])) if listing.trees else []
     return RequestRoom(
-        found,
-        found.copies,
+        counted,
+        counted.copies,
         trees=by_room[: listing.limit],
-        aggregates=_by_aggregate(found, counter.cloud, aggregates)[: listing.limit],
-        models=models(counter, found.counted, placed)[: listing.limit] if listing.models else (),
+        aggregates=_by_aggregate(counted, counter.cloud, aggregates)[: listing.limit],
+        models=models(counter, counted.counted, placed)[: listing.limit] if listing.models else (),
     )
 
 
 def _by_aggregate(
-    found: Headroom, cloud: CloudInForms, aggregates: Mapping[str, frozenset[int]]
+    counted: Headroom, cloud: CloudInForms, aggregates: Mapping[str, frozenset[int]]
 ) -> list[tuple[str, Copies]]:
-    roots = {root for of_form in found.counted for root in of_form.trees.roots.tolist()} if aggregates else ()
+    roots = {root for of_form in counted.counted for root in of_form.trees.roots.tolist()} if aggregates else ()
     numbers = []
     for uuid, inside in aggregates.items():
         # A tree that does not exist is in the aggregates of the tree that it is modelled on.
         if trees := {root for root in roots if cloud.like.get(root, root) in inside}:
-            numbers.append((uuid, found.among(trees)))
+            numbers.append((uuid, counted.among(trees)))
     return sorted(numbers, key=lambda room: (-room[1].least, room[0]))
