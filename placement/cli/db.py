@@ -67,7 +67,9 @@ def check(context: click.Context, *, repair: bool) -> None:
     with filled(settings) as database, progress() as tell:
         if repair:
             _refuse_other_schemas(schema.current(database.engine))
-            findings = schema_check.repair(database.engine, _owner(settings), tell)
+            chosen = settings.placement
+            owner = Owner(chosen.incomplete_consumer_project_id, chosen.incomplete_consumer_user_id)
+            findings = schema_check.repair(database.engine, owner, tell)
         else:
             findings = schema_check.check(database.engine, tell)
     show(_report(findings, repair=repair))
@@ -129,11 +131,6 @@ def _database(*, creates: bool = False) -> Iterator[tuple[Database, Settings]]:
     settings = with_own_database(chosen_settings())
     with connected(settings, creates=creates) as database:
         yield database, settings
-
-
-def _owner(settings: Settings) -> Owner:
-    chosen = settings.placement
-    return Owner(chosen.incomplete_consumer_project_id, chosen.incomplete_consumer_user_id)
 
 
 def _report(findings: Sequence[Finding], *, repair: bool) -> Report:

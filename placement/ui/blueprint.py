@@ -54,7 +54,7 @@ def install_console(app: Flask, server: Server) -> None:
     console.after_request(packed)
     log = RationedLog(LOG)
     console.register_error_handler(Exception, lambda error: _error_page(server, log, error))
-    console.context_processor(lambda: frame(server, PAGES))
+    console.context_processor(lambda: frame(server))
     app.jinja_env.undefined = StrictUndefined
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.jinja_env.filters.update({function.__name__: function for function in FILTERS})
@@ -68,7 +68,7 @@ def _endpoint(server: Server, page: Page) -> View:
     def serve(**parts: str) -> Response:
         call = call_of(server)
         g.page, g.began = page, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        leads_to = elsewhere(PAGES, call) if page.endpoint == START_PAGE and not allows(call, page.rules) else None
+        leads_to = elsewhere(call) if page.endpoint == START_PAGE and not allows(call, page.rules) else None
         if leads_to is not None:
             return Response(status=303, headers={"location": leads_to})
         authorize(call, page.rules)
@@ -101,11 +101,11 @@ def _error_page(server: Server, log: RationedLog, error: Exception) -> Response:
     return Response(render_template("ui/error.html", **values), status, content_type=HTML)
 
 
-def frame(server: Server, pages: tuple[Page, ...]) -> dict[str, Any]:
+def frame(server: Server) -> dict[str, Any]:
     """Return the variables that every template has."""
     page: Page | None = g.get("page")
     identity = g.get("identity")
-    links = [] if identity is None else navigation(pages, call_of(server))
+    links = [] if identity is None else navigation(PAGES, call_of(server))
     return {
         "navigation": links,
         "here": page and (page.below or page.endpoint),
@@ -120,10 +120,10 @@ def frame(server: Server, pages: tuple[Page, ...]) -> dict[str, Any]:
     }
 
 
-def elsewhere(pages: tuple[Page, ...], call: Call) -> str | None:
+def elsewhere(call: Call) -> str | None:
     """Return where to send a caller who may not see the overview: to its own project, or to any other page."""
     project = call.identity.project_id
     if project and call.is_allowed(PROJECT_RULE, project_id=project):
         return url_for("ui.project", id=project)
-    opened = navigation(pages, call)
+    opened = navigation(PAGES, call)
     return url_for(f"ui.{opened[0].endpoint}") if opened else None

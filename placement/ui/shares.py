@@ -120,14 +120,15 @@ def fair_shares(call: Call) -> Response:
     if wants_csv(call.request):
         names = call.server.settings.planner.names.projects
         return csv_file("fair-shares", [_csv_row(tree, path, names) for path in tree.nodes])
-    rows = tree.rows(opened, paging.first)
+    rows, steps = tree.rows(opened, paging.first), opened.split("/")
+    above = ["/".join(steps[:end]) for end in range(1, len(steps))]
     return show(
         "shares.html",
         shares=tree.shares,
         classes=call.server.settings.planner.fair_share.classes,
         partition=call.server.settings.planner.fair_share.partition,
         rows=rows,
-        above=[(path, tree.name(path)) for path in _above(opened)],
+        above=[(path, tree.name(path)) for path in above],
         paging=paging,
         has_more=paging.first + CHILDREN < rows[0].parts,
         sees_all=own is None,
@@ -162,12 +163,6 @@ def class_held_most(usage: Mapping[str, int], totals: Mapping[str, int]) -> str:
     """Return the class of which the largest fraction is held."""
     held = {name: amount / totals[name] if totals[name] else float("inf") for name, amount in usage.items() if amount}
     return max(held, key=lambda name: held[name], default="")
-
-
-def _above(path: str) -> list[str]:
-    """Return the branches above a node, the root first."""
-    names = path.split("/")
-    return ["/".join(names[:end]) for end in range(1, len(names))]
 
 
 PAGES = (
