@@ -79,13 +79,13 @@ class DrawnCandidate:
 
 @dataclass(frozen=True, slots=True)
 class CandidatePart:
-    """A page of candidates, of ``found`` to page through; there are more than that if it ``goes_on``.
+    """A page of candidates, of ``count`` to page through; there are more than that if it ``goes_on``.
 
     They are ``complete`` if the search stayed within its budget. ``profile`` ranked them, ``compared`` is another one.
     """
 
     rows: Sequence[DrawnCandidate]
-    found: int
+    count: int
     goes_on: bool
     complete: bool
     has_more: bool
@@ -237,7 +237,7 @@ def _part(call: Call, tried: Trial, paging: Paging, compared: tuple[str, dict[Ca
         rows.append(row)
     return CandidatePart(
         rows,
-        found=min(number_found, MAX_CANDIDATES),
+        count=min(number_found, MAX_CANDIDATES),
         goes_on=number_found > MAX_CANDIDATES,
         complete=tried.answer.complete,
         has_more=paging.first + DRAWN < min(number_found, MAX_CANDIDATES),
