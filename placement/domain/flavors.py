@@ -98,10 +98,7 @@ class Flavor:
 
 @dataclass(frozen=True, slots=True)
 class FlavorQuery:
-    """The query for a flavor.
-
-    ``without_meaning`` has the extra specs that the query does not express.
-    """
+    """The query for a flavor. ``without_meaning`` has the extra specs that the query does not express."""
 
     query: str
     without_meaning: tuple[str, ...] = ()

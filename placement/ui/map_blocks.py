@@ -79,7 +79,7 @@ class Groups:
     """Which hosts are in which groups: by kind, the host's group; of several, the first in the planner file."""
 
     kinds: Kinds
-    of: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    group_of_host: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
 
     @classmethod
     def made(cls, kinds: Kinds, members: Mapping[str, Sequence[int]]) -> "Groups":
@@ -88,7 +88,7 @@ class Groups:
 
     def split(self, kind: str, hosts: Sequence[NamedHost]) -> dict[str, list[NamedHost]]:
         """Return hosts by their group of a kind, in the planner file's order; hosts in none come last, as ``""``."""
-        group_of = self.of[kind]
+        group_of = self.group_of_host[kind]
         by_name: dict[str, list[NamedHost]] = {name: [] for name in (*self.kinds[kind], "")}
         for host in hosts:
             by_name[group_of.get(host.id, "")].append(host)

@@ -63,13 +63,13 @@ class ScorePart:
 class DrawnCandidate:
     """A candidate as shown.
 
-    ``number`` is its position, from 1; ``left`` what its own tree would have left by class; ``touched`` the number of
+    ``number`` is its position, from 1; ``amounts_left`` what its own tree then has left; ``touched`` the number of
     places of each level; ``elsewhere`` its position in the compared profile's order, None beyond the list.
     """
 
     number: int
     trees: Sequence[DrawnNode]
-    left: Mapping[str, LeftAmount]
+    amounts_left: Mapping[str, LeftAmount]
     givers: Sequence[DrawnNode]
     score: Score | None
     parts: Sequence[ScorePart]

@@ -17,10 +17,8 @@ class PlaceRules:
     """The rules of one request in searches of one kind of host.
 
     Args:
-        levels: the names of the host's levels.
         partial: the levels at which it is counted whether any place is touched.
         cards: how many cards have devices in different places.
-        max_ways: the number of ways to keep for each state.
     """
 
     def __init__(

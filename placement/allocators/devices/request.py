@@ -43,7 +43,6 @@ class Host:
     Args:
         levels: the kinds of places (NUMA node, PCIe switch), the most important first. They are nested, usually in this
             order.
-        devices: the devices, in any order.
         in_use: the names of the devices and places that are in use, or contain something that is.
         uncounted: how many of the last levels matter only to rules: touching their places costs nothing.
     """

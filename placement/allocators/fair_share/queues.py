@@ -52,7 +52,6 @@ class QueueTree:
     """All queues, validated.
 
     Args:
-        root: the name of the root.
         weights: path -> weight for every branch below the root, parents before children.
         members: member -> the path of its queue.
         default: the path of the queue for everybody else.

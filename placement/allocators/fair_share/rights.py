@@ -29,7 +29,6 @@ class Held:
     """Something that can only be given back whole.
 
     Args:
-        name: its name.
         leaf: who uses it.
         amounts: what it frees of the classes that count.
         value: its worth, or its priority; the least valuable goes first.

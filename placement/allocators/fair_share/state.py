@@ -35,7 +35,6 @@ class NodeShare:
         dominant: the class with the largest weighted share; None if there is none.
         is_blocked: whether a leaf waits for nothing, or for more than is free; or all parts of a branch are blocked.
         lacking: the classes of which less is left than a leaf waits for.
-        is_leaf: whether it is a leaf.
     """
 
     path: str

@@ -36,7 +36,6 @@ class Branch:
 
     Args:
         name: unique among its siblings.
-        parts: its children.
         weight: relative to its siblings.
         guarantee: class -> the amount that is never reclaimed from it.
         deserved: class -> the amount it is entitled to; anything beyond is borrowed. Unset classes go by weight.

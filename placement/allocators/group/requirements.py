@@ -23,7 +23,6 @@ class RequirementNode:
 
     Args:
         level: its level; "" for an outermost one.
-        phase: when it runs.
         amounts: what the location itself must offer.
         parts_as_given: the nodes of the requirement's parts, in their order.
         parts: the same in search order.

@@ -75,16 +75,14 @@ class SiblingTables:
     def _is_simple(self, node: RequirementNode) -> bool:
         levels = _alike(node.parts, [part.level for part in node.parts])
         are_direct = all([self._are_direct(node, parts[0].level) for parts in levels])
+        exclude_each_other = self._requirements.exclude_each_other
         return (
             all([part.level != ANYWHERE for part in node.parts])
-            and all([self._share_no_location(parts) for parts in levels])
+            and all([len(parts) == 1 or self._distinct or exclude_each_other(parts) for parts in levels])
             and (are_direct or len(levels) == 1)
             and all([self._may_be_spread(node, parts, are_direct=are_direct) for parts in levels])
             and all([self._is_simple(part) for part in node.parts])
         )
-
-    def _share_no_location(self, parts: Sequence[RequirementNode]) -> bool:
-        return len(parts) == 1 or self._distinct or self._requirements.exclude_each_other(parts)
 
     def _are_direct(self, node: RequirementNode, level: str) -> bool:
         """Tell whether nothing lies between the locations of a requirement and those of its parts."""

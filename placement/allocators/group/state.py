@@ -149,10 +149,7 @@ SETTLED = -1
 
 
 class State:
-    """The state of all locations.
-
-    The picks that will be placed determine which resources can change.
-    """
+    """The state of all locations. The picks that will be placed determine which resources can change."""
 
     def __init__(self, locations: Locations, weights: Weights, picks: Sequence[Pick]) -> None:
         self._locations = locations
