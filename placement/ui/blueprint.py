@@ -22,7 +22,7 @@ from placement.ui import cloud_map, consumers, overview, search, shares, tree, t
 from placement.ui.changes import in_words, sees_journal
 from placement.ui.consumers import PROJECT_RULE
 from placement.ui.names import named, owner_named, visible, within
-from placement.ui.numbers import ago, amount, facts, in_units, moment, number, percent
+from placement.ui.numbers import ago, amount, facts, in_units, number, percent, timestamp
 from placement.ui.page import HTML, Page, call_of, navigation
 from placement.ui.security import allows, authorize, refuse_nul, secure
 from placement.ui.static_files import install_static_files, packed
@@ -39,7 +39,7 @@ LIVE = Page(path="/live", view=follow_changes, endpoint="live", rules=())
 
 START_PAGE = "overview"
 
-FILTERS = (named, visible, within, number, amount, percent, moment, ago, in_units, facts, in_words, telling_steps)
+FILTERS = (named, visible, within, number, amount, percent, timestamp, ago, in_units, facts, in_words, telling_steps)
 """What templates call by name."""
 
 

@@ -56,7 +56,7 @@ def percent(part: float, whole: float) -> str:
     return f"{99 if 99 < share < 100 else round(share)} %"
 
 
-def moment(value: datetime | None) -> str:
+def timestamp(value: datetime | None) -> str:
     """Return a date from the database, which is UTC, to the minute."""
     return NOTHING if value is None else f"{value:%Y-%m-%d %H:%M} UTC"
 
