@@ -16,9 +16,9 @@ from oslo_config.sources._environment import EnvironmentConfigurationSource
 from platformdirs import user_data_path
 
 from placement.errors import ConfigurationError
-from placement.settings.options import NO_EFFECT, OPTIONS
+from placement.settings.options import GROUPS, NO_EFFECT, OPTIONS
 from placement.settings.planner.sections import load_planner, planner_file
-from placement.settings.values import GROUPS, MAX_BODY, DatabaseSettings, Settings
+from placement.settings.values import MAX_BODY, DatabaseSettings, Settings
 
 PROJECT = "placement"
 PROGRAM = "placement-api"

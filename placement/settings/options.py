@@ -4,13 +4,26 @@ Most are fields of the settings (``values.py``); here are those that only librar
 """
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import UnionType
 from typing import Any, get_args, get_origin
 
 from oslo_config import cfg
 
-from placement.settings.values import GROUPS, MAX_BODY
+from placement.settings.values import (
+    MAX_BODY,
+    AccessLogSettings,
+    DatabaseSettings,
+    FairnessSettings,
+    HeadroomSettings,
+    JournalSettings,
+    LoggingSettings,
+    MetricsSettings,
+    PlacementSettings,
+    PlannerApiSettings,
+    RankingSettings,
+    UiSettings,
+)
 
 API = (
     cfg.StrOpt(
@@ -140,6 +153,21 @@ def _options_of(settings: Any) -> Iterator[cfg.Opt]:
             field.name, default=list(default) if isinstance(default, tuple) else default, **field.metadata
         )
 
+
+GROUPS: Mapping[str, tuple[str | None, type[Any]]] = {
+    "logging": (None, LoggingSettings),
+    "access_log": ("access_log", AccessLogSettings),
+    "metrics": ("metrics", MetricsSettings),
+    "headroom": ("headroom", HeadroomSettings),
+    "database": ("placement_database", DatabaseSettings),
+    "placement": ("placement", PlacementSettings),
+    "ranking": ("ranking", RankingSettings),
+    "planner_api": ("planner", PlannerApiSettings),
+    "fairness": ("fair_share", FairnessSettings),
+    "ui": ("ui", UiSettings),
+    "journal": ("journal", JournalSettings),
+}
+"""By field of the settings: the group of options, and the class whose fields are the options; None is [DEFAULT]."""
 
 OPTIONS: dict[str | None, Sequence[cfg.Opt]] = {
     **{group: [*_options_of(settings)] for group, settings in GROUPS.values()},

@@ -390,19 +390,3 @@ class Settings:
         """The locks of places that plain requests respect as well."""
         locks = self.planner.exclusive if self.planner_api.exclusive_for_all else {}
         return tuple([PlaceLock(lock, self.planner.levels.get(level)) for level, lock in locks.items()])
-
-
-GROUPS: Mapping[str, tuple[str | None, type[Any]]] = {
-    "logging": (None, LoggingSettings),
-    "access_log": ("access_log", AccessLogSettings),
-    "metrics": ("metrics", MetricsSettings),
-    "headroom": ("headroom", HeadroomSettings),
-    "database": ("placement_database", DatabaseSettings),
-    "placement": ("placement", PlacementSettings),
-    "ranking": ("ranking", RankingSettings),
-    "planner_api": ("planner", PlannerApiSettings),
-    "fairness": ("fair_share", FairnessSettings),
-    "ui": ("ui", UiSettings),
-    "journal": ("journal", JournalSettings),
-}
-"""By field of the settings: the group of options, and the class whose fields are the options; None is [DEFAULT]."""

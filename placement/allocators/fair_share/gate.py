@@ -4,6 +4,13 @@
 is fair if its turn comes while it still fits. ``overdraft`` is for when nobody says who waits: all are assumed to want
 more of what they use, and what the taker holds is compared with what it is entitled to (``entitlement``). Both rest on
 the same entitlements, so that whoever is next passes both.
+
+>>> from placement.allocators.fair_share.tree import Branch, Leaf
+>>> shares = FairShares(Branch("root", (Leaf("ann"), Leaf("bob"))), {"gpu": 4})
+>>> shares.use("root/ann", {"gpu": 2})
+>>> claim, waiting = (Competitor(leaf, Task({"gpu": 1}, 2)) for leaf in ("root/ann", "root/bob"))
+>>> decide(shares, claim, competitors=[waiting]).reason
+'others first'
 """
 
 from bisect import bisect_right
@@ -78,32 +85,18 @@ def decide(
 ) -> Decision:
     """Decide how many tasks of a claim, a finite number, are fair.
 
-    Progressive filling hands out what is free, task by task, to whoever is next, the claimant among them. If the
-    claim's turn comes while it still fits, the claim is fair; nothing is left idle for the sake of those who could not
-    use it.
-
-    Entries of the claimant among the competitors come after the claim. ``limits`` has the largest fraction of any
-    class, 0..1, that branches above the claimant may hold. ``shares`` is restored afterwards.
+    Progressive filling hands out what is free, task by task, to whoever is next. If the claim's turn comes while it
+    still fits, the claim is fair; nothing is left idle for the sake of those who could not use it. The claimant's
+    entries among the competitors come after the claim. ``limits`` has the largest fraction of any class, 0..1, that
+    branches above the claimant may hold. ``shares`` is restored afterwards.
 
     Raises:
         ValueError, KeyError: as ``FairShares``.
-
-    >>> from placement.allocators.fair_share.tree import Branch, Leaf
-    >>> shares = FairShares(Branch("root", (Leaf("ann"), Leaf("bob"))), {"gpu": 4})
-    >>> shares.use("root/ann", {"gpu": 2})
-    >>> claim, waiting = (Competitor(leaf, Task({"gpu": 1}, 2)) for leaf in ("root/ann", "root/bob"))
-    >>> decide(shares, claim, competitors=[waiting]).reason
-    'others first'
-    >>> decide(shares, claim, competitors=[Competitor("root/bob", Task({"gpu": 1}, 1))]).count
-    1
     """
     leaf, (amounts, demand) = claim.leaf, (claim.task.amounts, claim.task.count or 0)
     if not any(amounts.values()):
         return Decision("fair", demand, {})
-    limits = limits or {}
-    within = bisect_right(
-        range(demand), 0, key=lambda count: _exceeded(shares, leaf, _times(amounts, count + 1), limits) is not None
-    )
+    within = _within(shares, claim, limits := limits or {})
     pending = {leaf: [Task(amounts, within)]}
     for competitor in competitors:
         pending.setdefault(competitor.leaf, []).append(competitor.task)
@@ -122,6 +115,13 @@ def decide(
     if not filling.complete:
         return Decision("undecided", count, ahead)
     return Decision("others first", count, ahead, behind=_behind(shares, leaf, pending, filling))
+
+
+def _within(shares: FairShares, claim: Competitor, limits: Mapping[str, Number]) -> int:
+    """Return how many tasks of a claim no limit forbids."""
+    leaf, (amounts, demand) = claim.leaf, (claim.task.amounts, claim.task.count or 0)
+    counts = range(demand)
+    return bisect_right(counts, 0, key=lambda count: bool(_exceeded(shares, leaf, _times(amounts, count + 1), limits)))
 
 
 def decide_each(

@@ -108,16 +108,9 @@ def fill(
     """Hand out pending tasks to whoever is next, as long as one fits. Leaves ``shares`` in the final state.
 
     A leaf's entries are served in order: one that does not fit holds up those behind it. Leaves that are not named wait
-    for nothing.
+    for nothing. Stops after so many tasks, or once the leaf ``until`` has its first entry. Raises as ``FairShares``.
 
-    Stops after so many tasks, or once the leaf ``until`` has got all of its first entry.
-
-    Raises:
-        ValueError, KeyError: as ``FairShares``.
-
-    Flat dominant resource fairness, the example from its paper (HD-01):
-
-    >>> from placement.allocators.fair_share.tree import Branch, Leaf
+    >>> from placement.allocators.fair_share.tree import Branch, Leaf  # dominant resources, HD-01
     >>> shares = FairShares(Branch("root", (Leaf("a"), Leaf("b"))), {"cpu": 9, "memory": 18})
     >>> tasks = {"root/a": [Task({"cpu": 1, "memory": 4}, None)], "root/b": [Task({"cpu": 3, "memory": 1}, None)]}
     >>> fill(shares, tasks).granted
@@ -139,15 +132,16 @@ def fill(
         heads[leaf] = following = next(turns[leaf], None)
         shares.want(leaf, following[1] if following else {})
         order.append(leaf)
-    after = {leaf: shares.usage(leaf) for leaf in pending}
     return Filling(
         served={leaf: tuple(counts) for leaf, counts in served.items()},
-        granted={
-            leaf: {name: n - before[leaf][name] for name, n in amounts.items()} for leaf, amounts in after.items()
-        },
+        granted={leaf: _difference(shares.usage(leaf), before[leaf]) for leaf in pending},
         order=tuple(order),
         complete=shares.first() is None,
     )
+
+
+def _difference(after: Amounts, before: Amounts) -> Amounts:
+    return {name: amount - before[name] for name, amount in after.items()}
 
 
 def _turns(tasks: Iterable[Task]) -> Iterator[tuple[int, Amounts]]:

@@ -42,9 +42,7 @@ from placement.candidates.single_providers import split_amounts
 from placement.cloud.providers import Flags, Ints, places_in
 from placement.domain.search_plan import Plan, plan_for
 
-STEPS_PER_TREE = 50_000
-STEPS_FOR_CAUSE = 1_000_000
-STEPS_FOR_NEAR_MISSES = 500_000
+STEPS_PER_TREE, STEPS_FOR_CAUSE, STEPS_FOR_NEAR_MISSES = 50_000, 1_000_000, 500_000
 
 NOT_REMOVABLE = (ConditionKind.INVENTORY, ConditionKind.EMPTY_GROUP)
 """Without its class a demand means nothing; leaving the class out of the request is a near miss of its own."""
@@ -54,7 +52,6 @@ STEPS_OF_A_DEMAND = 5
 
 SearchWithout = Callable[[Condition], SearchInTree | None]
 """Returns the search of a request without a condition; None if it cannot be left out alone."""
-
 
 MAX_EXAMPLES = 5
 MAX_TREES = 50
@@ -213,9 +210,9 @@ def _failing(cloud: CloudMasks, condition: Condition, trees: Ints) -> Iterator[i
         for at in [at for demand in cloud.demands for at in demand.failing_only(condition)]:
             is_failing[at] = True
     failing = np.flatnonzero(is_failing)
-    met = np.zeros(len(providers.ids), dtype=np.int64)
-    for any_of in cloud.plan.trait_sets if condition.groups == LOOSE else ():
-        met += masks.serving.with_any_trait(any_of)  # whoever serves the group together has these traits
+    # Whoever serves the unsuffixed group together has its traits.
+    traits = cloud.plan.trait_sets if condition.groups == LOOSE else ()
+    met = sum([masks.serving.with_any_trait(any_of).astype(int) for any_of in traits], 0 * providers.ids)
     pools = {pool: masks.trees_shared_with[pool] for pool in masks.sharing[is_failing[masks.sharing]].tolist()}
     for tree in trees[:MAX_TREES].tolist() if len(failing) else ():
         first, after = providers.starts[tree : tree + 2]
@@ -308,8 +305,7 @@ def _nobody(cloud: CloudMasks) -> Iterator[Hint]:
         for condition in [condition for condition, havers in _requirements(cloud, demand) if not len(havers)]:
             is_trait = condition.kind == ConditionKind.REQUIRED
             yield Hint(HintKind.NO_OWNER if is_trait else HintKind.NO_MEMBER, condition)
-        tree = demand.demand.group.in_tree
-        if tree is not None and tree not in masks.serving.ids.roots:
+        if (tree := demand.demand.group.in_tree) is not None and tree not in masks.serving.ids.roots:
             yield Hint(HintKind.NO_TREE, Condition(ConditionKind.IN_TREE, demand.groups, tree))
     for condition, _trees in cloud.filters:
         is_of_root = condition.kind == ConditionKind.ROOT_REQUIRED
@@ -380,8 +376,7 @@ def _sharing_with_nobody(cloud: CloudMasks, demand: MaskedDemand) -> Iterator[Hi
     if not (serving.ids.shares and len(trees) and demand.demand.resources):
         return
     shares = serving.sets.with_trait(serving.ids.sharing_trait)
-    shared_with = cloud.masks.trees_shared_with
-    users = {pool: trees[trees != providers.trees[pool]] for pool, trees in shared_with.items()}
+    users = {pool: trees[trees != providers.trees[pool]] for pool, trees in cloud.masks.trees_shared_with.items()}
     pools = [pool for pool in demand.options().own.tolist() if shares[pool] and not len(users.get(pool, NOBODY))]
     if pools:
         classes = ",".join([name for name, _amount in demand.demand.resources])
