@@ -270,7 +270,7 @@ def _numbers(cloud: CloudMasks, name: str, position: int) -> Mapping[str, Any]:
     return {name: int(number) if number == int(number) else number for name, number in numbers}
 
 
-class _Requirement(NamedTuple):
+class _NeededMark(NamedTuple):
     """A condition that a provider has to have something, and the positions of those that have it."""
 
     condition: Condition
@@ -313,13 +313,13 @@ def _nobody(cloud: CloudMasks) -> Iterator[Hint]:
             yield Hint(HintKind.NO_OWNER, condition)
 
 
-def _requirements(cloud: CloudMasks, demand: MaskedDemand) -> list[_Requirement]:
+def _requirements(cloud: CloudMasks, demand: MaskedDemand) -> list[_NeededMark]:
     """Return the traits and aggregates that a demand wants."""
     masks, serving, group = cloud.masks, cloud.masks.serving, demand.demand.group
     flags = [(ConditionKind.REQUIRED, any_of, serving.with_any_trait(any_of)) for any_of in group.required]
     flags += [(ConditionKind.MEMBER_OF, any_of, serving.in_any_aggregate(any_of)) for any_of in group.member_of]
     return [
-        _Requirement(Condition(kind, demand.groups, any_of_value(any_of)), masks.in_reach[has[masks.in_reach]])
+        _NeededMark(Condition(kind, demand.groups, any_of_value(any_of)), masks.in_reach[has[masks.in_reach]])
         for kind, any_of, has in flags
     ]
 
@@ -350,11 +350,11 @@ def _unsuffixed_traits(cloud: CloudMasks) -> Iterator[Hint]:
     serving = np.unique(np.concatenate([NOBODY, *loose]))
     for any_of in cloud.plan.trait_sets:
         has = cloud.masks.serving.with_any_trait(any_of)
-        requirement = _Requirement(traits_condition(any_of), cloud.masks.in_reach[has[cloud.masks.in_reach]])
+        requirement = _NeededMark(traits_condition(any_of), cloud.masks.in_reach[has[cloud.masks.in_reach]])
         yield from _misplaced(cloud, HintKind.TRAIT_ELSEWHERE, requirement, lacking=serving, serving=serving)
 
 
-def _sharers(cloud: CloudMasks, requirement: _Requirement, pools: Ints) -> Iterator[Hint]:
+def _sharers(cloud: CloudMasks, requirement: _NeededMark, pools: Ints) -> Iterator[Hint]:
     """Yield a hint if a provider that could share with a tree lacks only an aggregate that the tree has."""
     providers = cloud.providers
     members = requirement.havers[np.argsort(-providers.ids[requirement.havers])]
@@ -386,7 +386,7 @@ def _sharing_with_nobody(cloud: CloudMasks, demand: MaskedDemand) -> Iterator[Hi
 
 
 def _misplaced(
-    cloud: CloudMasks, hint: HintKind, requirement: _Requirement, *, lacking: Ints, serving: Ints
+    cloud: CloudMasks, hint: HintKind, requirement: _NeededMark, *, lacking: Ints, serving: Ints
 ) -> Iterator[Hint]:
     """Yield a hint if some tree has both a provider that fails only a condition and another that meets it.
 
