@@ -2,11 +2,22 @@
 
 import gzip
 import os
+import shutil
 import tarfile
 from pathlib import Path
 
 from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
+
+
+class CleanBuild(build_py):
+    """Builds from nothing: what an earlier build in the same checkout left there would be installed as well."""
+
+    def run(self) -> None:
+        """Copy the modules."""
+        shutil.rmtree(self.build_lib, ignore_errors=True)
+        super().run()
 
 
 class ReproducibleArchive(sdist):
@@ -39,5 +50,5 @@ def _rewrite(archive: Path, moment: int) -> None:
 setup(
     packages=[*find_packages(include=["placement*"]), "placement.migrations", "placement.migrations.versions"],
     package_dir={"placement.migrations": "migrations"},
-    cmdclass={"sdist": ReproducibleArchive},
+    cmdclass={"build_py": CleanBuild, "sdist": ReproducibleArchive},
 )

@@ -9,7 +9,9 @@ from tests.environments import NOT_INHERITED, made_environment, uv
 from tests.servers import Installation, plain_environment
 
 SOURCE = Path(__file__).parents[2]
-# What the build needs; leftovers of earlier builds must not get into the wheel.
+LEFT_OVER = "placement/app/__init__.py"
+"""What an earlier build left in the checkout: a package that has become a module."""
+# What the build needs.
 PARTS = ("LICENSE", "README.md", "pyproject.toml", "setup.cfg", "setup.py", "bin", "etc", "migrations", "placement")
 
 
@@ -18,6 +20,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel file."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
     copied_source(source)
+    left_over = source / "build/lib" / LEFT_OVER
+    left_over.parent.mkdir(parents=True)
+    left_over.touch()
     uv("build", "--quiet", "--wheel", "--out-dir", str(target), str(source))
     (built,) = target.glob("*.whl")
     return built

@@ -9,7 +9,7 @@ import placement
 from tests import servers
 from tests.environments import uv
 from tests.http_calls import HttpCalls
-from tests.packaging.conftest import SOURCE
+from tests.packaging.conftest import LEFT_OVER, SOURCE
 from tests.servers import Installation
 
 
@@ -44,6 +44,13 @@ def test_the_wheel_carries_migrations_samples_and_licence_but_no_tests(wheel: Pa
     assert migrations
     for ending in (*migrations, "/placement.conf", "/planner.yaml", "/policy.yaml", "/LICENSE"):
         assert [name for name in names if name.endswith(ending)], f"no {ending} in {names}"
+
+
+def test_the_wheel_carries_nothing_of_an_earlier_build(wheel: Path):
+    """Python would import the package instead of the module."""
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "placement/app.py" in names
+    assert LEFT_OVER not in names
 
 
 def test_the_wheel_carries_pages_with_what_they_load(wheel: Path):
