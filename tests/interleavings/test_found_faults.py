@@ -1,15 +1,22 @@
-"""The harness finds what is wrong: locks that are missing."""
+"""The harness finds what is wrong: locks of ours that are missing, and a race of the reference that has two winners."""
 
 import copy
+import json
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from placement.store import consumers, providers
 from placement.store.connection.prepared import PreparedStatement
+from tests import reference
 from tests.interleavings.arenas import opened_arena
 from tests.interleavings.races import races_of, repeated
+
+REFERENCE_RACE = Path(__file__).with_name("reference_race.py")
+MAX_S = 60
 
 TakeOut = Callable[[pytest.MonkeyPatch], object]
 
@@ -52,3 +59,20 @@ def test_a_missing_lock_is_found_and_the_race_repeats(
         again = repeated(arena, names, fault.outcome.order)
     assert again is not None
     assert again.outcome.effect == fault.outcome.effect
+
+
+def test_the_two_winners_of_the_reference_are_found_within_a_minute(empty_postgresql_url: str) -> None:
+    """It tries again within one transaction, where it takes what it has inserted itself for earlier usage."""
+    try:
+        installation = reference.installation()
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"the reference cannot be installed, and REFERENCE_PYTHON does not name one: {error}")
+    variables = {
+        **installation.variables,
+        "OS_PLACEMENT_DATABASE__CONNECTION": empty_postgresql_url.replace("postgresql://", "postgresql+psycopg2://"),
+        "OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": "True",
+        "OS_API__AUTH_STRATEGY": "noauth2",
+    }
+    command = [str(installation.python), str(REFERENCE_RACE), empty_postgresql_url]
+    done = subprocess.run(command, cwd="/", env=variables, capture_output=True, text=True, check=True, timeout=MAX_S)
+    assert json.loads(done.stdout.splitlines()[-1]) == [204, 204]
