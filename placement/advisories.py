@@ -40,13 +40,13 @@ def warn_of_old_libraries(
     """Log one warning for each library here that is older than the release with the fix."""
     for advisory in advisories:
         try:
-            found = installed(advisory.package)
+            version = installed(advisory.package)
         except PackageNotFoundError:
             continue
-        if _numbers(found) < advisory.mended_in:
-            wanted = ".".join(map(str, advisory.mended_in))
+        if _numbers(version) < advisory.mended_in:
+            mended = ".".join(map(str, advisory.mended_in))
             LOG.warning(
-                "%s %s is installed: %s. Release %s fixes it.", advisory.package, found, advisory.trouble, wanted
+                "%s %s is installed: %s. Release %s fixes it.", advisory.package, version, advisory.trouble, mended
             )
 
 

@@ -66,8 +66,8 @@ def collect_if_due() -> None:
     """
     new, rounds, older_rounds = gc.get_count()
     if new > MANY_NEW_OBJECTS:
-        most, most_older = ROUNDS_PER_OLDER_ROUND
-        gc.collect(0 if rounds <= most else 1 if older_rounds <= most_older else 2)
+        max_rounds, max_older_rounds = ROUNDS_PER_OLDER_ROUND
+        gc.collect(0 if rounds <= max_rounds else 1 if older_rounds <= max_older_rounds else 2)
 
 
 def retain_freed_memory() -> None:

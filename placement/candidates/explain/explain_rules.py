@@ -29,11 +29,11 @@ from placement.candidates.explain.explain import (
     MAX_EXAMPLES,
     counted,
     explained,
-    hints,
     most_trees_first,
     near_conditions,
 )
 from placement.candidates.explain.explanation import Example, Explanation, NearMiss, Remainder, Shortfall
+from placement.candidates.explain.hints import hints
 from placement.candidates.explain.masks import CloudMasks, ConditionMasks
 from placement.candidates.planner.planner_trees import Deciding
 from placement.candidates.serving import Serving
