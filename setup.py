@@ -16,7 +16,7 @@ class CleanBuild(build_py):
 
     def run(self) -> None:
         """Copy the modules."""
-        shutil.rmtree(self.build_lib, ignore_errors=True)
+        shutil.rmtree(Path(self.build_lib, "placement"), ignore_errors=True)
         super().run()
 
 

@@ -9,14 +9,14 @@ Copies(least=3, max_count=3)
 """
 
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import pairwise
 from math import gcd
 from typing import NamedTuple, TypeVar
 
 from placement.allocators.budget import Budget
-
-MAX_CUTS = 4096
-"""How many sets of pools that others share are compared; for more, only a bound is known."""
 
 UNLIMITED = 2**62
 
@@ -47,27 +47,55 @@ def most_that_fit(limit: int, fits: Callable[[int], bool]) -> int:
     return bisect_right(range(1, limit + 1), 0, key=lambda number: 0 if fits(number) else 1)
 
 
-def drawn(demands: Mapping[frozenset[int], int], room: Mapping[int, int]) -> Copies:
-    """Return how many units can be drawn when every demand is for one unit: the least cut.
+def drawn(demands: Mapping[frozenset[int], int], room: Mapping[int, int]) -> int:
+    """Return how many units can be drawn when every demand is for one unit.
+
+    O(sets x pools) per path. Paths are few, as each exhausts a set or a pool.
 
     ``demands`` has the number of demands by the pools that they may draw from, ``room`` the units of each pool.
 
     >>> drawn({frozenset({1}): 2, frozenset({1, 2}): 3}, {1: 2, 2: 2})
-    Copies(least=4, max_count=4)
+    4
     """
-    least = most_drawn = 0
-    for part in _disjoint_parts([*demands]):
-        unions = {frozenset[int]()}
-        for pools in part:
-            unions |= {pools | union for union in unions} if len(unions) < MAX_CUTS else {frozenset().union(*part)}
-        # What is drawn runs through the pools of a union, or is wanted from other pools, too.
-        cuts = [
-            sum([room.get(pool, 0) for pool in union]) + sum([demands[pools] for pools in part if not pools <= union])
-            for union in unions
-        ]
-        most_drawn += min(cuts)
-        least += min(cuts) if len(unions) < MAX_CUTS else 0
-    return Copies(least, most_drawn)
+    unmet, free = dict(demands), dict(room)
+    given: dict[tuple[frozenset[int], int], int] = {}
+    while (path := _path(unmet, free, given)) is not None:
+        moved = min([unmet[path[0][0]], free[path[-1][1]], *[given[swap] for swap in _swaps(path)]])
+        unmet[path[0][0]] -= moved
+        free[path[-1][1]] -= moved
+        for swap in _swaps(path):
+            given[swap] -= moved
+        for step in path:
+            given[step] = given.get(step, 0) + moved
+    return sum(demands.values()) - sum(unmet.values())
+
+
+DrawingPath = list[tuple[frozenset[int], int]]
+"""(set of pools, the pool it draws from), step by step: each takes over what the next one gives up for another pool."""
+
+
+def _swaps(path: DrawingPath) -> Iterable[tuple[frozenset[int], int]]:
+    """Return what is given up along a path."""
+    return [(after[0], before[1]) for before, after in pairwise(path)]
+
+
+def _path(
+    unmet: Mapping[frozenset[int], int], free: Mapping[int, int], given: Mapping[tuple[frozenset[int], int], int]
+) -> DrawingPath | None:
+    """Return the shortest path from an unmet demand to a pool with units left."""
+    queue: deque[tuple[AbstractSet[int], DrawingPath]] = deque(
+        [(pools, []) for pools, number in unmet.items() if number]
+    )
+    seen: set[int] = set()
+    while queue:
+        pools, path = queue.popleft()
+        for pool in sorted(pools - seen):
+            seen.add(pool)
+            step = [*path, (frozenset(pools), pool)]
+            if free.get(pool, 0):
+                return step
+            queue += [(rivals, step) for (rivals, drawn_from), number in given.items() if drawn_from == pool and number]
+    return None
 
 
 Bundle = Mapping[int, int]

@@ -5,6 +5,7 @@ A provider with inventory of the device class is a device; a tree's stock of the
 
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
@@ -222,10 +223,10 @@ class DeviceJudge:
         else:
             trees = self._replaced(last.value, last.changed, columns)
         kept.keep(self, trees, size=BYTES_OF_FACT * len(trees))
-        return self._replaced(trees, reader.roots[reader.changed].tolist(), reader.serving.columns)
+        return self._replaced(trees, {*reader.roots[reader.changed].tolist()}, reader.serving.columns)
 
     def _replaced(
-        self, trees: Mapping[int, TreeAsHost], changed: Collection[int], columns: CloudColumns
+        self, trees: Mapping[int, TreeAsHost], changed: AbstractSet[int], columns: CloudColumns
     ) -> Mapping[int, TreeAsHost]:
         if not changed:
             return trees

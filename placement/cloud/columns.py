@@ -118,7 +118,7 @@ class CloudColumns:
     ) -> list[tuple[int, ...]]:
         """Return a row for each tree that has any of some classes: its root, its capacity, then its usage of each.
 
-        Nobody has the class None; a tree may have ``others`` that are not shown. Without ``roots``, all trees count.
+        Nobody has the class None; ``further`` classes count and are not shown. Without ``roots``, all trees count.
         """
         at = np.arange(len(self.providers.roots)) if roots is None else self.providers.tree_indices(sorted(roots))
         at = at[at >= 0]

@@ -120,7 +120,7 @@ class CloudInSnapshot:
     def reason_for_nothing(self, question: tuple[object, ...]) -> Any:
         """Return why a request finds nothing; None if it is not known to find nothing.
 
-        Where little is left, the same is asked again and again, and to find nothing takes longest. ``asked`` is all
+        Where little is left, the same is asked again and again, and to find nothing takes longest. ``question`` is all
         that the reason depends on besides the trees and names.
         """
         return next((nothing.reason for nothing in self._nothing_found() if nothing.question == question), None)

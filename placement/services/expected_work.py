@@ -162,6 +162,11 @@ def _supply(
     for provider, amount in zip(providers.ids[at].tolist(), capacity.tolist(), strict=True):
         units[kinds.get(provider, "")] += amount
     per_host = int(np.bincount(providers.trees[at]).max(initial=0))
-    sums = {name: columns.sums(class_ids[name]).capacity for name in settings.beside if name in class_ids}
-    largest = {name: max(0, int(sums[name].max(initial=0))) if name in sums else 0 for name in settings.beside}
+    largest = {name: _largest_tree(columns, class_ids[name]) if name in class_ids else 0 for name in settings.beside}
     return DeviceSupply(units, settings.size, largest, per_host or 1)
+
+
+def _largest_tree(columns: CloudColumns, class_id: int) -> int:
+    """Return the most that any tree has of a class. A provider with more reserved than there is has nothing."""
+    stock = columns.stock(class_id)
+    return int(np.bincount(columns.providers.trees[stock.at], np.maximum(0, np.trunc(stock.capacity))).max(initial=0))

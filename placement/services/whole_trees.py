@@ -114,7 +114,7 @@ def _set_disabled(tx: Transaction, root: LockedProvider, *, is_disabled: bool) -
     """Give the root the trait of disabled hosts, or take it; tell whether anything changed."""
     trait = tx.names.traits.ids(tx.connection, [DISABLED])[DISABLED]
     has = marks.traits_of(tx, root.uuid)
-    present = {uuid_.id for uuid_ in has.traits} if has else set()
+    present = {mark.id for mark in has.traits} if has else set()
     trait_ids = present | {trait} if is_disabled else present - {trait}
     return marks.replace_provider_traits(tx, root.id, trait_ids)
 

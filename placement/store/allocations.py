@@ -13,7 +13,13 @@ from sqlalchemy import BigInteger, ColumnElement, bindparam, cast, delete, disti
 
 from placement.domain.inventory import Inventory, Supply
 from placement.domain.places import PlaceLock
-from placement.store.connection.prepared import KeyedStatement, PreparedInsert, PreparedStatement, chunks
+from placement.store.connection.prepared import (
+    KeyedStatement,
+    PreparedInsert,
+    PreparedStatement,
+    PreparedUpdate,
+    chunks,
+)
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.triggers import have_changed, revision_column
 from placement.store.locks import UsedLocks, lock_columns, lock_values, used_locks
@@ -75,7 +81,7 @@ _OF_PROVIDER = PreparedStatement(
     .where(resource_providers.c.uuid == bindparam("provider"))
 )
 _DELETE, _DELETE_ROWS = (KeyedStatement(delete(allocations), key) for key in (A.consumer_id, A.id))
-_CHANGE = update(allocations).where(A.id == bindparam("key")).values({A.used: bindparam("amount")})
+_CHANGE = PreparedUpdate(A.id, A.used)
 _INSERT = PreparedInsert(allocations, A.consumer_id, A.resource_provider_id, A.resource_class_id, A.used)
 _ADVANCE_PROVIDERS = KeyedStatement(
     update(resource_providers).values(generation=resource_providers.c.generation + bindparam("steps")),
@@ -211,8 +217,8 @@ def replace_allocations(tx: Transaction, held: Sequence[HeldRow], amounts: Mappi
     kept = {row.key: row for row in held if row.key in amounts}
     if gone := [row.id for row in held if kept.get(row.key) is not row]:
         _DELETE_ROWS.change(tx.connection, gone)
-    if changed := [{"key": row.id, "amount": amounts[key]} for key, row in kept.items() if row.used != amounts[key]]:
-        tx.execute(_CHANGE, changed)
+    if changed := {row.id: amounts[key] for key, row in kept.items() if row.used != amounts[key]}:
+        _CHANGE.change(tx.connection, changed)
     names = ("consumer_id", "resource_provider_id", "resource_class_id", "used")
     if new := [dict(zip(names, (*key, used), strict=True)) for key, used in amounts.items() if key not in kept]:
         tx.insert(_INSERT, new)

@@ -107,7 +107,8 @@ class BulkRead:
 
 def bulk_read(tx: Transaction, conditions: Sequence[ColumnElement[bool]]) -> BulkRead:
     """Return the providers that meet the conditions, with everything about them. Needs a snapshot."""
-    tx.keep_no_statement()  # It is as long as the filter.
+    if conditions:
+        tx.keep_no_statement()  # It is as long as the filter.
     providers = tx.tuples(_PROVIDERS.where(*conditions))
     ids = [row[0] for row in providers] if conditions else None
     stocks: dict[int, list[Any]] = defaultdict(list)

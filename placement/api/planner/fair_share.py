@@ -16,6 +16,7 @@ from placement.api.planner.candidates import allocation_request, options_for
 from placement.api.planner.request_document import ignored_in, planner_request
 from placement.api.planner.request_fields import Quantity
 from placement.api.planner.request_schemas import REQUEST, RESOURCE_NAME
+from placement.api.planner.scores import INLINE_PROFILE
 from placement.api.routing import planner_route
 from placement.domain.names import both_spellings
 from placement.errors import InvalidAt
@@ -311,5 +312,7 @@ ROUTES = (
     planner_route("GET", "/fair-share", show_tree, view_rules=(f"{RULE}:show", f"{RULE}:show_all")),
     planner_route("POST", "/fair-share/order", order_pending, rule="fair_share:order", body=ORDER),
     planner_route("POST", "/fair-share/fill", fill_pending, rule="fair_share:fill", body=FILL),
-    planner_route("POST", "/fair-share/reclaim", reclaim, rule="fair_share:reclaim", body=RECLAIM),
+    planner_route(
+        "POST", "/fair-share/reclaim", reclaim, rule="fair_share:reclaim", view_rules=(INLINE_PROFILE,), body=RECLAIM
+    ),
 )

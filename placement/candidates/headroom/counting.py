@@ -366,12 +366,11 @@ def _joined(shared: Sequence[CountedTrees]) -> Copies:
     # At least the best of them can have its copies.
     fitting = max([int(counted.least.max(initial=0)) for counted in shared])
     if slots == 1:
-        return Copies(max(fitting, flows[0].least), flows[0].max_count)
-    in_sum = sum([total(counted.max_copies) for counted in shared])
-    return Copies(fitting, min([in_sum, *[flow.max_count for flow in flows]]))
+        return exactly(flows[0])
+    return Copies(fitting, min([sum([total(counted.max_copies) for counted in shared]), *flows]))
 
 
-def _by_flow(shared: Sequence[CountedTrees], slot: int) -> Copies:
+def _by_flow(shared: Sequence[CountedTrees], slot: int) -> int:
     """Return how many copies fit if pools served only one slot: a maximum flow."""
     own, demand, room = 0, dict[frozenset[int], int](), dict[int, int]()
     for counted in shared:
@@ -380,5 +379,4 @@ def _by_flow(shared: Sequence[CountedTrees], slot: int) -> Copies:
         pools = frozenset(pooled.room)
         demand[pools] = demand.get(pools, 0) + total(np.maximum(0, counted.without_pools - pooled.own))
         room |= pooled.room
-    least_drawn, most_drawn = drawn(demand, room)
-    return Copies(own + least_drawn, own + most_drawn)
+    return own + drawn(demand, room)

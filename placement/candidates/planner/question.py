@@ -106,9 +106,9 @@ class PlannerQuestion:
         self._locks = locks
         self.cloud = cloud
         self._serving = cloud.reader.serving
-        self._under: tuple[Overlay, TreeReader] = AS_IT_IS, cloud.reader
         self.use = PlacesInUse(self._serving)
         """What is in use as it is."""
+        self._under: tuple[Overlay, TreeReader, PlacesInUse] = AS_IT_IS, cloud.reader, self.use
         self.details = TreesInDetail(self._serving, cloud.deciding(self._classes), cloud.names)
         """The trees in all detail that decides."""
 
@@ -123,13 +123,17 @@ class PlannerQuestion:
         if overlay.is_empty:
             return self.cloud.reader
         if self._under[0] is not overlay:
-            self._under = overlay, self.cloud.reader.under(overlay)
+            reader = self.cloud.reader.under(overlay)
+            self._under = overlay, reader, PlacesInUse(reader.serving)
         return self._under[1]
 
     def ruled_out(self, trees: Sequence[Tree], overlay: Overlay) -> set[int]:
         """Return the roots of trees without a free place for an exclusive group, or any choice of single providers."""
         # In a busy cloud hardly anything is free, and looking for that takes no search.
-        use = PlacesInUse(self.reader(overlay).serving) if overlay.released else self.use
+        use = self.use
+        if overlay.released:
+            self.reader(overlay)
+            use = self._under[2]
         lacking = use.without_free(self.prepared.composer.wanted_free, trees, self.cloud.levels)
         return lacking | self._any_choice.lacking_in([tree for tree in trees if tree.root not in lacking])
 
@@ -218,9 +222,10 @@ class PlannerQuestion:
         """Return how the request fragments trees; None if the profile ignores that."""
         if self.cloud.judge is None:
             return None
-        devices = wanted_of(self.request, self.prepared.plan)
         if self.request.paths:
             devices = [HostDemand(self.prepared.composer.requested, 1, ())]
+        else:
+            devices = wanted_of(self.request, self.prepared.plan)
         return self.cloud.judge.fragmentation(self.reader(overlay), devices, self.cloud.kept)
 
     def fragmentation(self, tree: PlannerTree, proposal: Proposal) -> float | None:

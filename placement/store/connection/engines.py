@@ -58,8 +58,8 @@ STATEMENTS_ARE_LOGGED, ROWS_ARE_LOGGED = 50, 100
 _POOL = {"pool_size": 8, "max_overflow": 16, "pool_timeout": 30}
 """How many connections a process holds, and how long it waits for them, unless the operator says otherwise."""
 
-_COMPILED = 100
-"""The most statements to keep compiled; those that grow with a request are not kept (store/provider_list.py)."""
+_COMPILED = 300
+"""The most statements to keep compiled; those of long filters are not kept (``Transaction.keep_no_statement``)."""
 
 PATIENT = DatabaseSettings(statement_timeout=0)
 """Statements take as long as they need, as maintenance wants."""

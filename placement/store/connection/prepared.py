@@ -4,7 +4,7 @@ Also how many this thread has sent, and how long lists are split.
 """
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,6 +25,7 @@ from sqlalchemy import (
     func,
     insert,
     select,
+    update,
 )
 
 from placement.store.connection import direct
@@ -33,7 +34,15 @@ from placement.store.connection.direct import Values
 if TYPE_CHECKING:
     from placement.store.connection.unit_of_work import Transaction
 
-__all__ = ["NO_VALUES", "KeyedStatement", "PreparedInsert", "PreparedScalars", "PreparedStatement", "Values"]
+__all__ = [
+    "NO_VALUES",
+    "KeyedStatement",
+    "PreparedInsert",
+    "PreparedScalars",
+    "PreparedStatement",
+    "PreparedUpdate",
+    "Values",
+]
 
 NO_VALUES: Values = {}
 
@@ -139,6 +148,25 @@ class PreparedInsert:
             self._of_lists.change(connection, {name: [row[name] for row in rows] for name in self._names})
         else:
             connection.execute(insert(self._table), rows)
+
+
+class PreparedUpdate:
+    """An UPDATE of one column, with a value of its own for each row; PostgreSQL gets them in one statement."""
+
+    def __init__(self, key: Column[int], changed: Column[int]) -> None:
+        columns = {"key": key, "value": changed}
+        lists: Any = func.unnest(*(bindparam(name, type_=direct.array_of(of.type)) for name, of in columns.items()))
+        rows = lists.table_valued(*columns).render_derived()
+        change = update(key.table)
+        self._of_lists = PreparedStatement(change.where(key == rows.c.key).values({changed: rows.c.value}))
+        self._of_each = change.where(key == bindparam("key")).values({changed: bindparam("value")})
+
+    def change(self, connection: Connection, values: Mapping[int, int]) -> None:
+        """Change the rows with some keys."""
+        if direct.is_used(connection):
+            self._of_lists.change(connection, {"key": [*values], "value": [*values.values()]})
+        else:
+            connection.execute(self._of_each, [{"key": key, "value": value} for key, value in values.items()])
 
 
 T = TypeVar("T")

@@ -114,7 +114,7 @@ class Transaction:
         return self.connection.execute(statement, parameters)
 
     def keep_no_statement(self) -> None:
-        """Have SQLAlchemy forget the statements that follow: compiled, they take a hundred times their text."""
+        """Have SQLAlchemy forget this transaction's further statements, which take a hundred times their text."""
         self.connection.execution_options(compiled_cache=None)
 
     def tuples(self, statement: PreparedStatement | Executable, values: Values = NO_VALUES) -> list[Any]:

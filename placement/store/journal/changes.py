@@ -253,7 +253,9 @@ def _on_mariadb(tx: Transaction, since: Cursor) -> NewRows | None:
     remembered = [id_, *since.ahead]
     rows = tx.tuples(_ROWS_ON_MARIADB, {"end": since.marks.end, "excluded": remembered, "remembered": remembered})
     evidence = {row_id: (row_mark, row_time) for *_row, row_id, row_mark, row_time in rows}
-    is_there = not mark or evidence.get(id_) == (mark, time)
+    new = [row[:8] for row in rows if not row[7]]
+    # Of too many rows the rest, which may have no number, is not here; the place has to tell of all.
+    is_there = len(new) < MAX_ROWS and (not mark or evidence.get(id_) == (mark, time))
     if not is_there or not evidence.keys() >= {*since.ahead} or times != sum([evidence[id_][1] for id_ in since.ahead]):
         place = place_of(tx)
         return None if place is None else NewRows(place, None)
@@ -264,7 +266,7 @@ def _on_mariadb(tx: Transaction, since: Cursor) -> NewRows | None:
     if len(ahead) > MAX_UNNUMBERED:
         return None
     place = _with_ahead(Cursor(marks, anchor=(id_, time, mark), triggers=trigger_revision(tx)), ahead)
-    return NewRows(place, [row[:8] for row in rows if not row[7]])
+    return NewRows(place, new)
 
 
 def _on_postgresql(tx: Transaction, since: Cursor, along: Along | None) -> NewRows:

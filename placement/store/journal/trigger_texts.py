@@ -39,7 +39,7 @@ class Dialect:
         ends: the statements that write a row, and keep the name that its object has lost.
         where: a statement that runs only under a condition.
         same: a comparison in which NULL equals NULL.
-        moment: the time, UTC.
+        time: the time, UTC.
         transaction: the journal's columns for the origin of a change, and for what orders it.
         json: a JSON object with some members, as text.
     """
