@@ -155,7 +155,9 @@ class PreparedUpdate:
 
     def __init__(self, key: Column[int], changed: Column[int]) -> None:
         columns = {"key": key, "value": changed}
-        lists: Any = func.unnest(*(bindparam(name, type_=direct.array_of(of.type)) for name, of in columns.items()))
+        lists: Any = func.unnest(
+            *(bindparam(name, type_=direct.array_of(column.type)) for name, column in columns.items())
+        )
         rows = lists.table_valued(*columns).render_derived()
         change = update(key.table)
         self._of_lists = PreparedStatement(change.where(key == rows.c.key).values({changed: rows.c.value}))
