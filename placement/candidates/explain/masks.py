@@ -181,7 +181,8 @@ class MaskedDemand:
     """
 
     def __init__(self, masks: ConditionMasks, demand: Demand, groups: tuple[str, ...]) -> None:
-        self.demand, self.groups, self._masks = demand, groups, masks
+        self.demand, self.groups = demand, groups
+        self._providers, self._trees_shared_with = masks.providers, masks.trees_shared_with
         is_spanned = not demand.group.is_granular and demand.group.member_of
         reaches = [Reach.ITSELF, *([Reach.ROOT] if is_spanned else []), Reach.SHARED]
         ways = [masks.considered(demand, reach) for reach in reaches]
@@ -208,11 +209,11 @@ class MaskedDemand:
             included = [row for row, narrower in enumerate(self.conditions) if condition.includes(narrower)]
             self._look[(fails > 1) & (failing[included].sum(axis=0) == fails)] = amount
         (*_ways, shared), start = np.split(passed, self._bounds), self._bounds[-1]
-        providers, trees = np.full(len(self._masks.providers.ids), -1), np.full(len(self._masks.providers.roots), -1)
+        providers, trees = np.full(len(self._providers.ids), -1), np.full(len(self._providers.roots), -1)
         np.maximum.at(providers, self._at, passed)
-        np.maximum.at(trees, self._masks.providers.trees[self._at[:start]], passed[:start])
+        np.maximum.at(trees, self._providers.trees[self._at[:start]], passed[:start])
         for pool, far in zip(self._at[start:].tolist(), shared.tolist(), strict=True):
-            at = self._masks.trees_shared_with[pool]
+            at = self._trees_shared_with[pool]
             trees[at] = np.maximum(trees[at], far)
         self.reached = trees == number
         self.steps = tuple(
@@ -241,7 +242,7 @@ class MaskedDemand:
         return [] if condition is None else [number for number, narrower in every if condition.includes(narrower)]
 
     def _looking(self, numbers: Sequence[int]) -> Servers:
-        start, own = self._bounds[-1], np.zeros(len(self._masks.providers.ids), dtype=bool)
+        start, own = self._bounds[-1], np.zeros(len(self._providers.ids), dtype=bool)
         is_wanted = np.isin(self._look, numbers)
         own[self._at[:start][is_wanted[:start]]] = True
         if FITS not in numbers:

@@ -12,9 +12,9 @@ import functools
 import random
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from sqlalchemy import Connection, CursorResult, Engine, Executable, Insert, Table
+from sqlalchemy import Connection, CursorResult, Executable, Insert, Table
 from sqlalchemy.dialects.mysql import insert as mysql_insert
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
@@ -104,6 +104,13 @@ class Transaction:
         self.names = database.names.in_snapshot() if is_snapshot else database.names
         """The ids of resource classes and traits by name."""
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        # What is remembered refers to this transaction: a cycle, in which whole clouds would wait for the collector.
+        self.remembered.clear()
+
     @property
     def dialect(self) -> str:
         """The kind of database: ``sqlite``, ``postgresql``, or ``mysql``, which stands for MariaDB, too."""
@@ -181,8 +188,8 @@ def reads_once(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Conca
     @functools.wraps(work)
     def run(database: Database, /, *args: P.args, **kwargs: P.kwargs) -> T:
         def attempt() -> T:
-            with database.looker.connect() as connection:
-                return work(Transaction(connection, database), *args, **kwargs)
+            with database.looker.connect() as connection, Transaction(connection, database) as tx:
+                return work(tx, *args, **kwargs)
 
         return retried(database, attempt, kind=READ)
 
@@ -196,9 +203,7 @@ def writes(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatena
     def run(database: Database, /, *args: P.args, **kwargs: P.kwargs) -> T:
         def attempt() -> T:
             with database.writer_lock:
-                result = _committed(
-                    database.writer, lambda connection: work(Transaction(connection, database), *args, **kwargs)
-                )
+                result = _committed(database, lambda tx: work(tx, *args, **kwargs))
                 database.file.check()
                 return result
 
@@ -211,15 +216,20 @@ def writes(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatena
 
 
 def _in_snapshot(database: Database, work: Callable[[Transaction], T]) -> T:
-    with database.reader.connect() as connection, connection.begin():
-        return work(Transaction(connection, database, is_snapshot=True))
+    with (
+        database.reader.connect() as connection,
+        connection.begin(),
+        Transaction(connection, database, is_snapshot=True) as tx,
+    ):
+        return work(tx)
 
 
-def _committed(engine: Engine, work: Callable[[Connection], T]) -> T:
-    with engine.connect() as connection:
+def _committed(database: Database, work: Callable[[Transaction], T]) -> T:
+    engine = database.writer
+    with engine.connect() as connection, Transaction(connection, database) as tx:
         transaction = connection.begin()
         try:
-            result = work(connection)
+            result = work(tx)
         except DBAPIError as error:
             transaction.rollback()
             if fault_of(error) is READ_ONLY:
