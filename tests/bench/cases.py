@@ -288,7 +288,7 @@ def _own_costs() -> Iterator[Case]:
     nested = Server("nested-1000")
     for name, query in (("trait", GATE_WITHOUT_NICS), ("room", CROWDED_NODES)):
         tasks = Task(nested, candidates(query)), Task(nested, Get(f"{PLANNER}/explain?{query}"))
-        yield _growth(section, f"explanation to query, nothing found for want of {name}", *tasks, 5)
+        yield _growth(section, f"explanation to query, nothing found for want of {name}", *tasks, 2)
     wide = [Task(Server("wide-8", 0.0), candidates(device_query(groups), limit=1000)) for groups in (8, 9)]
     yield _growth(section, "9 groups (impossible) to 8", wide[0], wide[1], 1)
     kept = Server("flat-1000", 0.0)

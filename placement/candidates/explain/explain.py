@@ -5,7 +5,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -182,7 +181,11 @@ def _concerns(condition: Condition, part: Condition) -> bool:
 
 def examples(cloud: CloudMasks, condition: Condition, trees: Ints) -> Iterator[Example]:
     """Yield a few providers, each in a different tree, that would serve but for a condition."""
-    positions = dict.fromkeys(islice(dict.fromkeys(_failing(cloud, condition, trees)), MAX_EXAMPLES))
+    positions = dict[int, None]()
+    for position in _failing(cloud, condition, trees):
+        positions[position] = None
+        if len(positions) == MAX_EXAMPLES:
+            break
     word = WORDS.get(condition.kind)
     shown = [NUMBERS[kind] for kind in NUMERIC if condition.kind in {kind, ConditionKind.AMOUNT}]
     for position in positions or cloud.providers.root_positions[trees[:MAX_EXAMPLES]].tolist():

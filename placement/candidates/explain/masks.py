@@ -243,7 +243,9 @@ class MaskedDemand:
 
     def _looking(self, numbers: Sequence[int]) -> Servers:
         start, own = self._bounds[-1], np.zeros(len(self._providers.ids), dtype=bool)
-        is_wanted = np.isin(self._look, numbers)
+        wanted = np.zeros(FIRST_CONDITION + len(self.conditions) + len(self.amounts), dtype=bool)
+        wanted[numbers] = True
+        is_wanted = wanted[self._look]
         own[self._at[:start][is_wanted[:start]]] = True
         if FITS not in numbers:
             own[self._at[:start][self._look[:start] == FITS]] = False
