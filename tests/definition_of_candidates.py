@@ -5,6 +5,7 @@ requests and conditions, and no code that works on them.
 """
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
@@ -57,7 +58,7 @@ class Definition:
 
     def trees(self) -> set[int]:
         """Return the roots of the trees with a candidate."""
-        return {node.root for node in self.cloud.values() if self._has_candidate(node.root)}
+        return {root for root in {node.root for node in self.cloud.values()} if next(self.candidates(root), None)}
 
     def is_out(self, sort: ConditionKind, suffix: str | None, value: str) -> bool:
         condition = self.without
@@ -67,11 +68,12 @@ class Definition:
             return False
         return suffix is None or suffix in condition.groups
 
-    def _has_candidate(self, root: int) -> bool:
-        if not self.root_is_right(root):
-            return False
-        options = [self.options(slot, root) for slot in self.slots]
-        return any(self.is_candidate(root, list(zip(self.slots, choice, strict=True))) for choice in product(*options))
+    def candidates(self, root: int) -> Iterator[tuple[int, ...]]:
+        """Yield the candidates of a tree: the provider of each slot."""
+        options = [self.options(slot, root) for slot in self.slots] if self.root_is_right(root) else [()]
+        for choice in product(*options):
+            if self.is_candidate(root, list(zip(self.slots, choice, strict=True))):
+                yield choice
 
     def root_is_right(self, root: int) -> bool:
         """Return whether a tree is eligible at all."""

@@ -20,7 +20,7 @@ from tests.api.conftest import Api
 from tests.failover.replicas import Pair, running_pair
 from tests.servers import until
 from tests.store.rows import VCPU, allocate
-from tests.store.sums import assert_same_cloud
+from tests.store.snapshots import assert_same_cloud
 
 QUERIES = (
     "/allocation_candidates?resources=VCPU:1",

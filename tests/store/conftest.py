@@ -7,7 +7,9 @@ import pytest
 from placement.store.connection.database import Database
 from tests.databases import open_database
 
-THREE_KINDS = ["sqlite", "postgresql", pytest.param("mariadb", marks=pytest.mark.mariadb)]
+SERVERS = ["postgresql", pytest.param("mariadb", marks=pytest.mark.mariadb)]
+"""The kinds of databases that are servers: their writers do not wait for each other."""
+THREE_KINDS = ["sqlite", *SERVERS]
 
 
 @pytest.fixture(params=THREE_KINDS)
@@ -28,6 +30,21 @@ def empty_url(request: pytest.FixtureRequest) -> str:
 def migrated(migrated_url: str) -> Iterator[Database]:
     """A migrated database without data, of each of the three kinds, opened."""
     opened = open_database(migrated_url)
+    yield opened
+    opened.dispose()
+
+
+@pytest.fixture(params=SERVERS)
+def server_url(request: pytest.FixtureRequest) -> str:
+    """The URL of a migrated database on a server."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
+@pytest.fixture
+def on_server(server_url: str) -> Iterator[Database]:
+    """A migrated database on a server, opened."""
+    opened = open_database(server_url)
     yield opened
     opened.dispose()
 

@@ -6,10 +6,27 @@ from contextlib import contextmanager
 from sqlalchemy import Connection, text
 
 from placement.domain.identity import CURRENT_ORIGIN, Origin
+from placement.store.connection.database import Database
+from placement.store.locks import pass_write_gate
 
 VCPU, MEMORY_MB, DISK_GB = 0, 1, 2
 
 Spot = tuple[int, int]
+
+
+def opened(database: Database) -> Connection:
+    """Return a connection in an open transaction that may write allocations."""
+    connection = database.writer.connect()
+    connection.begin()
+    pass_write_gate(connection)
+    return connection
+
+
+def add_hosts(database: Database, count: int, *, vcpus: int = 10) -> None:
+    """Add root providers of VCPUs."""
+    with database.writer.begin() as connection:
+        for provider in add_providers(connection, count):
+            run(connection, stocking((provider, VCPU), total=vcpus))
 
 
 def add_providers(connection: Connection, count: int) -> list[int]:
@@ -21,6 +38,14 @@ def add_providers(connection: Connection, count: int) -> list[int]:
     )
     connection.execute(text("UPDATE resource_providers SET root_provider_id = id"))
     return ids
+
+
+def making(id_: int, *, root: int, parent: int | None = None) -> str:
+    """Return the statement that adds a provider to a tree."""
+    return (
+        "INSERT INTO resource_providers (id, uuid, name, generation, root_provider_id, parent_provider_id) "
+        f"VALUES ({id_}, 'provider-{id_}', 'provider-{id_}', 0, {root}, {parent or 'NULL'})"
+    )
 
 
 def delete_provider(connection: Connection, id_: int) -> None:

@@ -1,7 +1,6 @@
 """What is cached of the cloud is compared with the tables in the background, for what goes past the triggers."""
 
 import logging
-from collections.abc import Iterator
 
 import pytest
 from sqlalchemy import Connection
@@ -11,13 +10,8 @@ from placement.services.health import readiness
 from placement.store.checks import schema_check
 from placement.store.checks.schema_check import Owner
 from placement.store.connection.database import Database
-from tests.databases import open_database
-from tests.store.conftest import THREE_KINDS
-from tests.store.rows import VCPU, add_providers, run, stocking
-from tests.store.test_changed_trees import writing
-from tests.store.test_completeness import cached_order, order_as_read, used_of_the_first
-
-PROVIDERS = 3
+from tests.store.rows import VCPU, add_hosts, making, run
+from tests.store.snapshots import cached_order, order_as_read, used_of_the_first
 
 CHANGES = {
     "an allocation": "INSERT INTO allocations (resource_provider_id, resource_class_id, consumer_id, used) "
@@ -25,20 +19,15 @@ CHANGES = {
     "an inventory": "UPDATE inventories SET total = 2 WHERE resource_provider_id = 1",
     "a rule": "UPDATE inventories SET max_unit = 2 WHERE resource_provider_id = 1",
     "a move": "UPDATE resource_providers SET root_provider_id = 2, parent_provider_id = 2 WHERE id = 1",
-    "a new provider": "INSERT INTO resource_providers (id, uuid, name, generation, root_provider_id) "
-    "VALUES (9, 'new', 'new', 0, 9)",
+    "a new provider": making(9, root=9),
 }
 
 
-@pytest.fixture(params=THREE_KINDS)
-def cloud(request: pytest.FixtureRequest) -> Iterator[Database]:
+@pytest.fixture
+def cloud(migrated: Database) -> Database:
     """Some providers of VCPUs, on a database of each of the three kinds."""
-    opened = open_database(request.getfixturevalue(f"{request.param}_url"))
-    with opened.writer.begin() as connection:
-        for provider in add_providers(connection, PROVIDERS):
-            run(connection, stocking((provider, VCPU), total=1000))
-    yield opened
-    opened.dispose()
+    add_hosts(migrated, 3)
+    return migrated
 
 
 def write_unnoticed(connection: Connection, statement: str) -> None:
@@ -73,9 +62,7 @@ def test_a_tree_that_is_not_as_the_tables_have_it_ends_all_caches(
 def test_usage_that_is_kept_wrongly_is_summed_until_it_is_counted_afresh(postgresql: Database) -> None:
     """A session that replicates fires no triggers."""
     drops = drops_of(postgresql)
-    with postgresql.writer.begin() as connection:
-        for provider in add_providers(connection, PROVIDERS):
-            run(connection, stocking((provider, VCPU), total=10))
+    add_hosts(postgresql, 3)
     assert cached_order(postgresql) == order_as_read(postgresql)
     with postgresql.writer.begin() as connection:
         run(connection, "SET LOCAL session_replication_role = replica", CHANGES["an allocation"])
@@ -91,21 +78,3 @@ def test_usage_that_is_kept_wrongly_is_summed_until_it_is_counted_afresh(postgre
     assert readiness(postgresql).triggers is not None
     assert postgresql.keeps_usage
     assert used_of_the_first(postgresql) == 9
-
-
-def test_nothing_is_dropped_beside_racing_writers(cloud: Database) -> None:
-    drops = drops_of(cloud)
-    with cloud.writer.begin() as connection:
-        for provider in range(PROVIDERS + 1, 9):
-            run(
-                connection,
-                f"INSERT INTO resource_providers (id, uuid, name, generation) VALUES ({provider}, 'p{provider}', "
-                f"'p{provider}', 0)",
-                f"UPDATE resource_providers SET root_provider_id = {provider} WHERE id = {provider}",
-                stocking((provider, VCPU), total=1000),
-            )
-    with writing(cloud) as is_over:
-        while not is_over():
-            assert cached_order(cloud) is not None
-            compare_some(cloud)
-    assert drops == []

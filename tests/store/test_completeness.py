@@ -6,25 +6,19 @@ from functools import partial
 import pytest
 from sqlalchemy import Connection, text
 
-from placement.allocators.ranking_profile import RankingProfile
-from placement.candidates.ranking import Ranking, TreeScores
 from placement.services.health import readiness
 from placement.store import kept_usage
-from placement.store.allocations import supplies
 from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, reads, writes
 from placement.store.journal import triggers as journal
 from placement.store.lifecycle import schema
 from placement.store.lifecycle.maintenance import exclusively
 from tests.databases import open_database
 from tests.store.conftest import THREE_KINDS
-from tests.store.rows import VCPU, add_providers, allocate, run, stocking
-from tests.store.sums import order_kept, true_order
+from tests.store.rows import VCPU, add_hosts, allocate, run
+from tests.store.snapshots import cached_order, order_as_read, used_of_the_first
 
 Bypass = Callable[[Connection, Callable[[], None]], None]
 """Has the triggers miss what the function does, which writes on the same connection."""
-
-SCORES = TreeScores({"VCPU": 1}, Ranking(RankingProfile()))
 
 
 def _removed(connection: Connection, write: Callable[[], None]) -> None:
@@ -72,27 +66,10 @@ def servers(request: pytest.FixtureRequest) -> Iterator[list[Database]]:
     """A database of three providers, as two servers opened it."""
     url = request.getfixturevalue(f"{request.param}_url")
     both = [open_database(url) for _ in range(2)]
-    with both[0].writer.begin() as connection:
-        for provider in add_providers(connection, 3):
-            run(connection, stocking((provider, VCPU), total=10))
+    add_hosts(both[0], 3)
     yield both
     for database in both:
         database.dispose()
-
-
-@reads
-def cached_order(tx: Transaction) -> list[object] | None:
-    return order_kept(tx, SCORES)
-
-
-@reads
-def order_as_read(tx: Transaction) -> list[object]:
-    return true_order(tx, SCORES)
-
-
-@writes
-def used_of_the_first(tx: Transaction) -> int:
-    return supplies(tx, [1])[1, VCPU].used
 
 
 def look_at_triggers_now(databases: list[Database]) -> None:

@@ -4,10 +4,12 @@ This server locks a provider before it writes the provider's data. The reference
 without the lock: the journal's row then names the provider's tree as committed at that time.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -15,16 +17,14 @@ import pytest
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import OperationalError
 
-from placement.cloud.columns import CloudColumns
-from placement.services.tree_history import TreeHistory
+from placement.services.cloud_cache import cloud_in
 from placement.store import kept_usage
 from placement.store.connection.database import Database
 from placement.store.connection.engines import engine_for
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.lifecycle.opening import normalised
-from placement.store.search.cloud_rows import cloud_rows
-from tests.store.rows import DISK_GB, MEMORY_MB, VCPU, add_providers, allocate, run, stocking
-from tests.store.sums import assert_same_cloud
+from tests.store.rows import DISK_GB, MEMORY_MB, VCPU, add_hosts, allocate, making, run, stocking
+from tests.store.snapshots import assert_as_stored
 
 ROOTS, BELOW = 3, 9
 MAX_S = 20.0
@@ -67,46 +67,27 @@ HOLDINGS = text(
 )
 
 
-class Picture:
-    """A cache of the contents of each tree, which reads only the trees reported as changed."""
+@dataclass
+class LastSnapshot:
+    """What each tree held in the snapshot before, and its number among the states of the cloud."""
 
-    def __init__(self) -> None:
-        self._history = TreeHistory()
-        self._number = 0
-        self._held: dict[int, list[str]] = {}
-        self.read_anew = 0
-
-    def in_snapshot(self, tx: Transaction) -> None:
-        """Update the cache, and compare it and the sums of all trees with the snapshot itself."""
-        version = self._history.version(tx)
-        assert version is not None
-        changed = self._history.changed(self._number, version.number)
-        self._number = version.number
-        held = _held(tx)
-        if changed is None:
-            self.read_anew += 1
-            self._held = held
-        else:
-            self._held = _with(self._held, held, changed.roots)
-        assert self._held == held
-        assert_same_cloud(self._history.columns(tx, version), CloudColumns.from_rows(cloud_rows(tx)))
-
-
-def _held(tx: Transaction) -> dict[int, list[str]]:
-    held: dict[int, list[str]] = {}
-    for root, what in sorted(tx.tuples(HOLDINGS)):
-        held.setdefault(root, []).append(what)
-    return held
-
-
-def _with(before: dict[int, list[str]], now: dict[int, list[str]], changed: frozenset[int]) -> dict[int, list[str]]:
-    others = {root: held for root, held in before.items() if root not in changed}
-    return {**others, **{root: held for root, held in now.items() if root in changed}}
+    number: int = 0
+    held: dict[int, list[str]] = field(default_factory=dict)
 
 
 @reads
-def assert_current(tx: Transaction, picture: Picture) -> None:
-    picture.in_snapshot(tx)
+def assert_current(tx: Transaction, last: LastSnapshot) -> None:
+    """Each tree that differs from the last snapshot counts as changed, and what is kept is as stored."""
+    version = cloud_in(tx).version
+    assert version is not None
+    changed, held = version.changed_since(last.number), defaultdict[int, list[str]](list)
+    for root, what in sorted(tx.tuples(HOLDINGS)):
+        held[root].append(what)
+    if last.number:
+        assert changed is not None
+        assert changed.roots >= {root for root in held.keys() | last.held.keys() if held[root] != last.held.get(root)}
+    assert_as_stored(tx)
+    last.number, last.held = version.number, held
 
 
 @pytest.fixture(params=["kept usage", "summed usage"])
@@ -114,11 +95,10 @@ def cloud(request: pytest.FixtureRequest, postgresql_url: str) -> Iterator[Datab
     """Three trees. Triggers that keep usage lock the provider of an allocation; without them nothing does."""
     keeps_usage = request.param == "kept usage"
     opened = Database(engine_for(normalised(postgresql_url)), keeps_usage=keeps_usage)
-    with opened.writer.begin() as connection:
-        if not keeps_usage:
+    if not keeps_usage:
+        with opened.writer.begin() as connection:
             kept_usage.remove(connection)
-        for provider in add_providers(connection, ROOTS):
-            run(connection, stocking((provider, VCPU), total=100))
+    add_hosts(opened, ROOTS, vcpus=100)
     yield opened
     opened.dispose()
 
@@ -130,8 +110,7 @@ def begin_anew(connection: Connection) -> None:
         connection,
         *[f"DELETE FROM {table} WHERE resource_provider_id = {BELOW}" for table in tables],
         f"DELETE FROM resource_providers WHERE id = {BELOW}",
-        "INSERT INTO resource_providers (id, uuid, name, generation, root_provider_id, parent_provider_id) "
-        f"VALUES ({BELOW}, 'below', 'below', 0, 1, 1)",
+        making(BELOW, root=1, parent=1),
         stocking((BELOW, VCPU), total=100),
         stocking((BELOW, MEMORY_MB), total=1000),
         f"INSERT INTO resource_provider_traits (resource_provider_id, trait_id) VALUES ({BELOW}, 1)",
@@ -175,51 +154,35 @@ def is_done(sent: Future[Any], session: Session, database: Database) -> bool:
     raise AssertionError("it is neither done nor waits")
 
 
-class Race:
-    """The provider moves while another session writes its data.
-
-    Args:
-        database: the database.
-        write: the other session's statement.
-        isolation: its isolation level.
-    """
-
-    def __init__(self, database: Database, write: str, isolation: str) -> None:
-        self._database = database
-        self._statements = {"move": MOVE, "write": write}
-        self._sessions = {"move": Session(database, "READ COMMITTED"), "write": Session(database, isolation)}
-
-    def run(self, picture: Picture, *, first: str, commits: str) -> None:
-        """Run both, one beginning and one committing before the other; a blocked one commits last in any case."""
-        second = _OTHER[first]
-        try:
-            self._begin(first).result(timeout=MAX_S)
-            sent = self._begin(second)
-            order = [commits, _OTHER[commits]] if is_done(sent, self._sessions[second], self._database) else None
-            assert_current(self._database, picture)
-            for name in order or [first, second]:
-                with suppress(OperationalError):  # PostgreSQL refuses writes based on a stale snapshot.
-                    if name == second:
-                        sent.result(timeout=MAX_S)
-                    self._sessions[name].commits()
-                assert_current(self._database, picture)
-        finally:
-            for session in self._sessions.values():
-                session.close()
-
-    def _begin(self, name: str) -> Future[Any]:
-        return self._sessions[name].sends(self._statements[name])
-
-
 _OTHER = {"move": "write", "write": "move"}
 
 
-@pytest.mark.parametrize("write", WRITES)
+def race(database: Database, write: str, last: LastSnapshot, *, isolation: str, first: str, commits: str) -> None:
+    """Move the provider while another session writes: who begins first, and who commits first unless it has to wait."""
+    statements = {"move": MOVE, "write": write}
+    sessions = {"move": Session(database, "READ COMMITTED"), "write": Session(database, isolation)}
+    second = _OTHER[first]
+    try:
+        sessions[first].sends(statements[first]).result(timeout=MAX_S)
+        sent = sessions[second].sends(statements[second])
+        order = [commits, _OTHER[commits]] if is_done(sent, sessions[second], database) else [first, second]
+        assert_current(database, last)
+        for name in order:
+            with suppress(OperationalError):  # PostgreSQL refuses writes based on a stale snapshot.
+                if name == second:
+                    sent.result(timeout=MAX_S)
+                sessions[name].commits()
+            assert_current(database, last)
+    finally:
+        for session in sessions.values():
+            session.close()
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 def test_what_is_written_while_its_provider_moves_counts_where_that_is(cloud: Database, write: str) -> None:
-    picture = Picture()
+    last = LastSnapshot()
     for isolation, first, commits in product(("READ COMMITTED", "REPEATABLE READ"), _OTHER, _OTHER):
         with cloud.writer.begin() as connection:
             begin_anew(connection)
-        assert_current(cloud, picture)
-        Race(cloud, WRITES[write], isolation).run(picture, first=first, commits=commits)
-    assert picture.read_anew == 1
+        assert_current(cloud, last)
+        race(cloud, write, last, isolation=isolation, first=first, commits=commits)

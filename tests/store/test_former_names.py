@@ -1,6 +1,5 @@
 """The journal calls resource classes and traits what they were called then, whatever became of them and their ids."""
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 import pytest
@@ -15,11 +14,9 @@ from placement.store.journal.history import PastProvider
 from placement.store.journal.reading import Entry, EntryFilter
 from placement.store.lifecycle import copying, schema
 from placement.store.lifecycle.maintenance import exclusively
-from placement.store.locks import pass_write_gate
 from placement.store.tables import utc_now
 from tests.databases import open_database
-from tests.store.rows import add_providers, allocate, run, stocking
-from tests.store.test_journal_feed import KINDS_WITH_RACES
+from tests.store.rows import add_providers, allocate, opened, run, stocking
 from tests.upgrades import downgrade
 
 CLASS = 10_000
@@ -28,14 +25,6 @@ SPOT = (1, CLASS)
 
 Call = tuple[str, str, str | None]
 """The kind and the action of a row, and what it calls its class or trait."""
-
-
-@pytest.fixture(params=KINDS_WITH_RACES)
-def raced(request: pytest.FixtureRequest) -> Iterator[Database]:
-    """A database in which writers do not wait for each other."""
-    opened = open_database(request.getfixturevalue(f"{request.param}_url"))
-    yield opened
-    opened.dispose()
 
 
 def make_class(connection: Connection, name: str) -> None:
@@ -241,9 +230,9 @@ def test_a_copy_goes_on_from_sqlite_to_the_others(sqlite_url: str, empty_url: st
     target.dispose()
 
 
-def test_what_is_given_back_while_a_class_is_being_deleted_is_told_before(raced: Database) -> None:
+def test_what_is_given_back_while_a_class_is_being_deleted_is_told_before(on_server: Database) -> None:
     """Else its row would be about whatever gets the id next."""
-    with raced.writer.begin() as connection:
+    with on_server.writer.begin() as connection:
         add_providers(connection, 1)
         make_class(connection, "CUSTOM_A")
         hold(connection, "c")
@@ -253,23 +242,15 @@ def test_what_is_given_back_while_a_class_is_being_deleted_is_told_before(raced:
     def give_back(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
         if "EXISTS" in statement and not checks:
             checks.append(statement)
-            with raced.writer.begin() as other:
+            with on_server.writer.begin() as other:
                 let_go(other)
 
-    event.listen(raced.engine, "before_cursor_execute", give_back)
-    delete_class(raced, "CUSTOM_A")
-    event.remove(raced.engine, "before_cursor_execute", give_back)
-    with raced.writer.begin() as connection:
+    event.listen(on_server.engine, "before_cursor_execute", give_back)
+    delete_class(on_server, "CUSTOM_A")
+    event.remove(on_server.engine, "before_cursor_execute", give_back)
+    with on_server.writer.begin() as connection:
         make_class(connection, "CUSTOM_B")
-    assert_called(raced, [*life_of_class("CUSTOM_A"), ("class_name", "created", "CUSTOM_B")])
-
-
-def opened(database: Database) -> Connection:
-    """Return a connection in an open transaction that may write allocations."""
-    connection = database.writer.connect()
-    connection.begin()
-    pass_write_gate(connection)
-    return connection
+    assert_called(on_server, [*life_of_class("CUSTOM_A"), ("class_name", "created", "CUSTOM_B")])
 
 
 def follow(database: Database, cursor: Cursor, *, limit: int = 1) -> tuple[list[Call], Cursor]:
@@ -280,37 +261,37 @@ def follow(database: Database, cursor: Cursor, *, limit: int = 1) -> tuple[list[
     return [(one.kind, one.action, one.resource_class) for one in entries], page[1]
 
 
-def test_a_reader_is_told_names_that_it_knows_when_a_claim_overtakes_a_renaming(raced: Database) -> None:
-    with raced.writer.begin() as connection:
+def test_a_reader_is_told_names_that_it_knows_when_a_claim_overtakes_a_renaming(on_server: Database) -> None:
+    with on_server.writer.begin() as connection:
         add_providers(connection, 1)
         make_class(connection, "CUSTOM_A")
-    cursor = newest(raced)
-    with opened(raced) as early, opened(raced) as late:
+    cursor = newest(on_server)
+    with opened(on_server) as early, opened(on_server) as late:
         allocate(early, "early", {SPOT: 1})
         run(late, f"UPDATE resource_classes SET name = 'CUSTOM_B' WHERE id = {CLASS}")
         allocate(late, "late", {(2, CLASS): 1})
         late.commit()
-        calls, cursor = follow(raced, cursor)
+        calls, cursor = follow(on_server, cursor)
         assert calls == [("class_name", "changed", "CUSTOM_A"), ("allocation", "created", "CUSTOM_B")]
         early.commit()
-        calls, cursor = follow(raced, cursor)
+        calls, cursor = follow(on_server, cursor)
         assert calls == [("allocation", "created", "CUSTOM_B")]  # although its id is lower than the renaming's
 
 
-def test_a_reader_is_told_names_that_it_knows_when_a_renaming_is_committed_late(raced: Database) -> None:
-    with raced.writer.begin() as connection:
+def test_a_reader_is_told_names_that_it_knows_when_a_renaming_is_committed_late(on_server: Database) -> None:
+    with on_server.writer.begin() as connection:
         add_providers(connection, 1)
         make_class(connection, "CUSTOM_A")
-    cursor = newest(raced)
-    with opened(raced) as slow, opened(raced) as fast:
+    cursor = newest(on_server)
+    with opened(on_server) as slow, opened(on_server) as fast:
         run(slow, f"UPDATE resource_classes SET name = 'CUSTOM_B' WHERE id = {CLASS}")
         allocate(fast, "fast", {SPOT: 1})
         allocate(fast, "fast", {SPOT: 2})
         fast.commit()
-        first, cursor = read_feed(raced, cursor, limit=1)
+        first, cursor = read_feed(on_server, cursor, limit=1)
         slow.commit()
-        rest, cursor = follow(raced, cursor)  # of the portion
-        news, cursor = follow(raced, cursor)
+        rest, cursor = follow(on_server, cursor)  # of the portion
+        news, cursor = follow(on_server, cursor)
     assert [one.resource_class for one in first] == ["CUSTOM_A"]
     assert (rest, news) == ([("allocation", "created", "CUSTOM_A")], [("class_name", "changed", "CUSTOM_A")])
 

@@ -1,7 +1,6 @@
 """A reader of the journal that has seen everything up to its cursor never misses what is committed later."""
 
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -15,21 +14,9 @@ from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.journal.cursor import BEGINNING, Cursor, SeenMarks, cursor_from
 from placement.store.journal.order import CursorGone, cursor_of
 from placement.store.journal.reading import Entry, EntryFilter
-from placement.store.locks import pass_write_gate
-from tests.databases import open_database
 from tests.store.racing_writers import PROVIDERS, RacingWriters
 from tests.store.replayed import Tables, assert_same, journal_rows, replayed, tables_of
-from tests.store.rows import VCPU, add_providers, allocate, run
-
-KINDS_WITH_RACES = ["postgresql", pytest.param("mariadb", marks=pytest.mark.mariadb)]
-
-
-@pytest.fixture(params=KINDS_WITH_RACES)
-def raced(request: pytest.FixtureRequest) -> Iterator[Database]:
-    """A database in which writers do not wait for each other."""
-    opened = open_database(request.getfixturevalue(f"{request.param}_url"))
-    yield opened
-    opened.dispose()
+from tests.store.rows import VCPU, add_providers, allocate, opened, run
 
 
 @dataclass
@@ -52,24 +39,16 @@ class Reader:
                 return ids
 
 
-def opened(database: Database) -> Connection:
-    """Return a connection in an open transaction that may write allocations."""
-    connection = database.writer.connect()
-    connection.begin()
-    pass_write_gate(connection)
-    return connection
-
-
 def written(connection: Connection) -> int:
     """Return the id of the newest journal row about an allocation."""
     query = "SELECT max(id) FROM placement_journal WHERE kind = 'allocation'"
     return int(connection.execute(text(query)).scalar_one())
 
 
-def test_what_is_committed_late_under_a_lower_number_is_not_missed(raced: Database) -> None:
-    reader = Reader(raced)
+def test_what_is_committed_late_under_a_lower_number_is_not_missed(on_server: Database) -> None:
+    reader = Reader(on_server)
     reader.read()
-    with opened(raced) as slow, opened(raced) as fast:
+    with opened(on_server) as slow, opened(on_server) as fast:
         allocate(slow, "slow", {(1, VCPU): 1})
         first = written(slow)
         allocate(fast, "fast", {(2, VCPU): 1})
@@ -83,24 +62,26 @@ def test_what_is_committed_late_under_a_lower_number_is_not_missed(raced: Databa
         assert reader.read() == []
 
 
-def test_a_portion_does_not_hide_what_is_committed_while_it_is_read(raced: Database) -> None:
-    reader = Reader(raced, limit=1)
+def test_a_portion_does_not_hide_what_is_committed_while_it_is_read(on_server: Database) -> None:
+    reader = Reader(on_server, limit=1)
     reader.read()
-    with opened(raced) as slow, opened(raced) as fast:
+    with opened(on_server) as slow, opened(on_server) as fast:
         allocate(slow, "slow", {(1, VCPU): 1})
         allocate(fast, "fast", {(2, VCPU): 1, (3, VCPU): 1})
         fast.commit()
-        reader.entries, reader.cursor = read_feed(raced, reader.cursor, limit=1)
+        reader.entries, reader.cursor = read_feed(on_server, reader.cursor, limit=1)
         slow.commit()
         assert len(reader.read() + reader.read()) == 2
     assert [entry.consumer_uuid for entry in reader.entries if entry.kind == "allocation"] == ["fast", "fast", "slow"]
 
 
-def test_claims_on_different_providers_do_not_wait_for_each_other(raced: Database) -> None:
-    with raced.writer.begin() as connection:
+def test_claims_on_different_providers_do_not_wait_for_each_other(on_server: Database) -> None:
+    with on_server.writer.begin() as connection:
         add_providers(connection, 2)
-    with opened(raced) as first, opened(raced) as second:
-        limit = "SET LOCAL lock_timeout = '1s'" if raced.dialect == "postgresql" else "SET innodb_lock_wait_timeout = 1"
+    with opened(on_server) as first, opened(on_server) as second:
+        limit = (
+            "SET LOCAL lock_timeout = '1s'" if on_server.dialect == "postgresql" else "SET innodb_lock_wait_timeout = 1"
+        )
         run(second, limit)
         for number, connection in ((1, first), (2, second)):
             allocate(connection, f"c{number}", {(number, VCPU): 1})

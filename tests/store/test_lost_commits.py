@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import text
 
 from placement.domain.provider import ProviderFilter
 from placement.services.bulk_read import read_inventory
@@ -18,20 +18,15 @@ from placement.store.connection.database import Database
 from placement.store.journal.cursor import BEGINNING, Cursor, cursor_from
 from placement.store.journal.order import CursorGone
 from placement.store.lifecycle import schema
-from placement.store.locks import pass_write_gate
 from tests.postgresql import PROGRAMS
-from tests.store.rows import VCPU, add_providers, allocate, run, stocking
-from tests.store.test_completeness import cached_order, order_as_read
-
-PROVIDERS = 3
+from tests.store.rows import VCPU, add_hosts, allocate, opened, run
+from tests.store.snapshots import cached_order, order_as_read
 
 
 @pytest.fixture
 def cloud(postgresql: Database) -> Database:
     """Three providers of VCPUs."""
-    with postgresql.writer.begin() as connection:
-        for provider in add_providers(connection, PROVIDERS):
-            run(connection, stocking((provider, VCPU), total=10))
+    add_hosts(postgresql, 3)
     return postgresql
 
 
@@ -40,18 +35,12 @@ class LateCommit:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self._slow = self._opened()
+        self._slow = opened(database)
         allocate(self._slow, "slow", {(1, VCPU): 9})
         self.mark = self._slow.execute(text("SELECT pg_current_xact_id()::text::bigint")).scalar_one()
-        with self._opened() as fast:
+        with opened(database) as fast:
             allocate(fast, "fast", {(2, VCPU): 1})
             fast.commit()
-
-    def _opened(self) -> Connection:
-        connection = self.database.writer.connect()
-        connection.begin()
-        pass_write_gate(connection)
-        return connection
 
     def commit(self) -> None:
         self._slow.commit()

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from functools import cache
-from itertools import product
 
 from placement.candidates.headroom.counting import CopyCounter
 from placement.candidates.headroom.forms import CloudInForms
@@ -23,19 +22,14 @@ class TooLarge(Exception):
 
 def takings(request: CandidateRequest, cloud: Cloud, roots=None) -> list[dict[tuple[int, str], int]]:
     """Return the distinct amounts that the candidates of a cloud take."""
-    definition = Definition(request, cloud)
-    found = set()
+    definition, ways = Definition(request, cloud), set()
     for root in roots or {node.root for node in cloud.values()}:
-        if definition.root_is_right(root):
-            options = [definition.options(slot, root) for slot in definition.slots]
-            for choice in product(*options):
-                placed = list(zip(definition.slots, choice, strict=True))
-                if definition.is_candidate(root, placed):
-                    taken = Counter()
-                    for slot, provider in placed:
-                        taken.update({(provider, name): amount for name, amount in slot.resources})
-                    found.add(frozenset(taken.items()))
-    return [dict(one) for one in found]
+        for choice in definition.candidates(root):
+            taken = Counter()
+            for slot, provider in zip(definition.slots, choice, strict=True):
+                taken.update({(provider, name): amount for name, amount in slot.resources})
+            ways.add(frozenset(taken.items()))
+    return [dict(way) for way in ways]
 
 
 def filled(request: CandidateRequest, cloud: Cloud, roots=None) -> int:
