@@ -90,7 +90,7 @@ def rounds(seed: int) -> Iterator[Request | None]:
 def main() -> None:
     """Send rounds to all servers, and print a row each minute."""
     options = _options()
-    with running_subjects(options.servers, options.workers) as subjects:
+    with running_subjects(options.servers or [*KINDS], options.workers) as subjects:
         print(f"| minutes | requests | {' | '.join(subjects)} |\n{'| --- ' * (len(subjects) + 2)}|")
         begun, printed, sent = time.monotonic(), -1, 0
         for request in rounds(options.seed):
@@ -111,7 +111,7 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(prog="python -m tests.bench.memory", description=__doc__, formatter_class=form)
-    parser.add_argument("servers", choices=KINDS, nargs="*", default=["ours", "reference"], help="(ours, reference)")
+    parser.add_argument("servers", choices=KINDS, nargs="*", help="default: all")
     parser.add_argument("--workers", type=int, default=1, help="of each server (default: %(default)s)")
     parser.add_argument("--minutes", type=float, default=60, help="at most (default: %(default)s)")
     parser.add_argument("--requests", type=int, help="at most (default: as many as there is time for)")
