@@ -16,7 +16,7 @@ from itertools import pairwise
 from math import gcd
 from typing import NamedTuple, TypeVar
 
-from placement.allocators.budget import Budget
+from placement.allocators import Budget
 
 UNLIMITED = 2**62
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import chain, islice
 from operator import itemgetter
 
-from placement.allocators.compactness import Counts
+from placement.allocators.ranking_profile import Counts
 from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.compose.slots import RequestBudget, SlotComposer
 from placement.candidates.frontier import FAILS, Key, Keyed

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.allocators.compactness import MAX_COMPACTNESS, Counts, compactness
-from placement.allocators.ranking_profile import RankingProfile
+from placement.allocators.ranking_profile import MAX_COMPACTNESS, Counts, RankingProfile, compactness
 from placement.allocators.strategy_fit.scorer import NodeScorer, OwnPart
 from placement.candidates.fragmentation import TreeFragmentation
 from placement.candidates.frontier import Key, KeyColumns

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.allocators.compactness import MAX_COMPACTNESS, Counts, compactness
-from placement.allocators.ranking_profile import RankingProfile
+from placement.allocators.ranking_profile import MAX_COMPACTNESS, Counts, RankingProfile, compactness
 from placement.allocators.strategy_fit.scorer import NodeScorer, OwnPart, ScoredNode
 from placement.cloud.providers import Flags, Floats, Ints
 from placement.domain.quantities import ResourceAmounts, summed

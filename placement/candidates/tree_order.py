@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.allocators.compactness import Counts
+from placement.allocators.ranking_profile import Counts
 from placement.candidates.frontier import LAST, ROOT, Key, KeyColumns, KeyOrder, KeyQueue, Portion
 from placement.candidates.ranking import TreeScores
 from placement.candidates.serving import Serving

@@ -15,7 +15,7 @@ from math import prod
 from operator import itemgetter
 from typing import NamedTuple
 
-from placement.allocators.compactness import Counts
+from placement.allocators.ranking_profile import Counts
 from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.compose.slots import RequestBudget
 from placement.candidates.frontier import Key, KeyOrder, KeyQueue

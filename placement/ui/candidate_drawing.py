@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from placement.allocators.natural_order import natural_key
+from placement.allocators import natural_key
 from placement.domain.places import with_all_above, without_cycles
 from placement.services.trial import CandidateInDetail, Trial
 from placement.store.search.summaries import StockRow

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from flask import Response
 
+from placement.allocators import natural_key
 from placement.allocators.fair_share.state import NodeShare
-from placement.allocators.natural_order import natural_key
 from placement.api.call import Call
 from placement.api.planner.fair_share import RULE, visible_path
 from placement.domain.quantities import amount_in_words

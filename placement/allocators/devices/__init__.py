@@ -5,18 +5,30 @@ and the best one by ``DeviceObjective``: fewest NUMA nodes, then fewest switches
 natural order of names. Neither labels nor the order of the input matter.
 
 What is identical is searched for once (``identical``), and devices that cannot serve are left out (``request``).
-``search`` builds tables of counts, from single devices up to the host: ``tables`` merges them and drops states that
-lead nowhere, ``place_rules`` applies rules. Counts and costs are packed into one integer each (``tables``, ``costs``),
-so that the innermost loops only add.
+``search`` builds tables of counts, from single devices up to the host, and applies the rules of the request to each
+complete place; ``tables`` merges them and drops states that lead nowhere.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from math import inf
 
-from placement.allocators.budget import Budget
-from placement.allocators.devices.costs import DeviceObjective
-from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request
-from placement.allocators.devices.search import DevicePlan, Knapsack, host_key
+from placement.allocators import Budget
+from placement.allocators.devices.identical import shared_out, without_identical_ties, without_twins
+from placement.allocators.devices.request import (
+    THE_DEVICE,
+    Device,
+    DeviceOption,
+    Group,
+    Host,
+    InOnePlace,
+    Joint,
+    Request,
+    options_of,
+)
+from placement.allocators.devices.search import Knapsack
+from placement.allocators.devices.tables import Costs, DeviceObjective
 
 __all__ = [
     "STEPS",
@@ -48,7 +60,11 @@ class DeviceAllocation:
 
 @dataclass(frozen=True, slots=True)
 class DeviceAllocations:
-    """Allocations, the best first; if not ``complete``, the budget ran out, and better ones or any may be missing."""
+    """Allocations, the best first; if not ``complete``, better ones, or any, may be missing.
+
+    That is so where the budget ran out, where places of a host overlap without one enclosing the other, and where a
+    group wants different cards but a card has devices in several places.
+    """
 
     allocations: tuple[DeviceAllocation, ...]
     complete: bool = True
@@ -59,16 +75,19 @@ class DeviceAllocations:
         return self.allocations[0] if self.allocations else None
 
 
-def allocate(
-    host: Host,
-    request: Request,
-    *,
-    max_ways: int = 1,
-    budget: Budget | None = None,
-) -> DeviceAllocations:
-    """Find the best ways to serve a request on a host.
+def host_key(host: Host, request: Request) -> Hashable:
+    """Return all that an allocation depends on, besides what is the same for all hosts of a request."""
+    return (
+        tuple([(device.name, device.path, tuple(device.room.items()), device.card) for device in host.devices]),
+        host.in_use,
+        tuple(
+            [(group.count, *sorted(group.meets.items()), *sorted(group.options.items())) for group in request.groups]
+        ),
+    )
 
-    Finds up to ``max_ways`` ways, and spends at most a million steps.
+
+def allocate(host: Host, request: Request, *, max_ways: int = 1, budget: Budget | None = None) -> DeviceAllocations:
+    """Find up to ``max_ways`` best ways to serve a request on a host, in at most a million steps.
 
     Raises:
         ValueError: the request refers to an unknown group or level, repeats a label, or has a group without devices.
@@ -83,11 +102,50 @@ def allocate(
     >>> allocate(host, Request(groups=(gpus, nics), joint=(joint,))).best.devices
     {'gpu': ('gpu1', 'gpu2'), 'nic': ('nic1', 'nic2')}
     """
-    plan = DevicePlan(host, request)
-    if plan.is_hopeless:
+    _check(host, request)
+    reduced_host, counted, ties = without_identical_ties(host, request)
+    reduced, families = without_twins(counted)
+    options = options_of(reduced_host, reduced)
+    if _is_hopeless(reduced, options):
         return DeviceAllocations(())
+    costs = Costs(len(reduced_host.levels), len(options), uncounted=reduced_host.uncounted)
     budget = Budget(STEPS) if budget is None else budget.child(STEPS)
-    search = Knapsack(plan, max_ways=max_ways, budget=budget)
-    ways = search.run()
-    allocations = [DeviceAllocation(plan.devices(cost), plan.costs.objective(cost)) for cost in ways]
+    search = Knapsack(reduced_host, reduced, options, costs=costs, max_ways=max_ways, budget=budget)
+    allocations = []
+    for cost in search.run():
+        chosen = [options[number] for number in costs.chosen(cost)]
+        devices: dict[str, tuple[str, ...]] = {}
+        for index, family in enumerate(families):
+            devices |= shared_out(reduced_host, [option for option in chosen if option.group == index], family)
+        for identical in ties:
+            devices |= identical.shared_out(devices, reduced_host)
+        by_label = {group.label: devices[group.label] for group in request.groups}
+        allocations.append(DeviceAllocation(by_label, costs.objective(cost)))
     return DeviceAllocations(tuple(allocations), search.is_complete)
+
+
+def _check(host: Host, request: Request) -> None:
+    labels = [group.label for group in request.groups]
+    grouped = {label for rule in request.rules for label in rule.groups}
+    levels = {rule.level for rule in request.rules}
+    exclusive = {level for group in request.groups for level in group.exclusive} - {THE_DEVICE}
+    if unknown := sorted(grouped - set(labels)):
+        raise ValueError(f"There is no group {unknown[0]!r}.")
+    if unknown := sorted((levels | exclusive) - {*host.levels}):
+        raise ValueError(f"There is no level {unknown[0]!r}.")
+    if len(set(labels)) < len(labels):
+        raise ValueError("Two groups have one label.")
+    if any([group.count < (0 if group.per_subtree else 1) for group in request.groups]):
+        raise ValueError("A group wants no device at all.")
+
+
+def _is_hopeless(request: Request, options: list[DeviceOption]) -> bool:
+    """Tell whether there are too few devices for a group, or too little of a class for all groups."""
+    supply = Counter([option.group for option in options])
+    if any([supply[index] < group.count for index, group in enumerate(request.groups)]):
+        return True
+    needed: Counter[str] = Counter()
+    for group in request.groups:
+        needed.update({name: group.count * amount for name, amount in group.amounts.items()})
+    rooms = {option.device.name: option.device.room for option in options}.values()
+    return any([amount > sum([room.get(name, inf) for room in rooms]) for name, amount in needed.items()])

@@ -11,22 +11,13 @@ GPU and a NIC below it. Identical ties are searched for as one, whose groups nee
 whole number of ties in each place.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import NamedTuple
 
-from placement.allocators.devices.request import (
-    Device,
-    DeviceOption,
-    DividedCards,
-    Group,
-    Host,
-    InOnePlace,
-    Request,
-    nesting,
-)
+from placement.allocators.devices.request import Device, DeviceOption, Group, Host, InOnePlace, Request, nesting
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +36,12 @@ class IdenticalTies:
 
     def shared_out(self, devices: Mapping[str, Sequence[str]], host: Host) -> dict[str, tuple[str, ...]]:
         """Divide the devices found for the first tie's groups among the groups of all ties."""
-        at = {device.name: device.path[self.level] for device in host.devices}
+        place_of = {device.name: device.path[self.level] for device in host.devices}
         rows: list[dict[str | None, list[str]]] = []
         for label in self.groups[0]:
             row: dict[str | None, list[str]] = defaultdict(list)
             for name in devices[label]:
-                row[at[name]].append(name)
+                row[place_of[name]].append(name)
             rows.append(row)
         ties = iter(self.groups)
         shared: dict[str, tuple[str, ...]] = {}
@@ -63,23 +54,23 @@ class IdenticalTies:
 
 def without_identical_ties(host: Host, request: Request) -> tuple[Host, Request, Sequence[IdenticalTies]]:
     """Merge identical ties; return the host and the request without the others, and the merged ties."""
-    alike: dict[object, list[InOnePlace]] = defaultdict(list)
+    alike: dict[object, list[tuple[InOnePlace, Sequence[Group]]]] = defaultdict(list)
     for rule in request.within:
         if _can_be_merged(rule, host, request):
             level = host.levels.index(rule.level)
-            places = tuple([device.path[level] for device in host.devices])
-            alike[places, tuple([wants for wants, _group in _in_order(rule, request)])].append(rule)
-    families = [rules for rules in alike.values() if len(rules) > 1]
+            wants, groups = zip(*_in_order(rule, request), strict=True)
+            alike[tuple([device.path[level] for device in host.devices]), wants].append((rule, groups))
+    families = [ties for ties in alike.values() if len(ties) > 1]
     if not families:
         return host, request, ()
-    reduced = _without_levels(host, [host.levels.index(rule.level) for rules in families for rule in rules[1:]])
+    rules = [[rule for rule, _groups in ties] for ties in families]
+    reduced = _without_levels(host, [rule.level for family in rules for rule in family[1:]])
     merged = []
-    for rules in families:
-        groups = [[group for _wants, group in _in_order(rule, request)] for rule in rules]
-        labels = [[group.label for group in of_tie] for of_tie in groups]
-        level = reduced.levels.index(rules[0].level)
-        merged.append(IdenticalTies(level, labels, [group.count for group in groups[0]]))
-    return reduced, _with_one_of_each(request, families), merged
+    for ties in families:
+        labels = [[group.label for group in groups] for _rule, groups in ties]
+        counts = [group.count for group in ties[0][1]]
+        merged.append(IdenticalTies(reduced.levels.index(ties[0][0].level), labels, counts))
+    return reduced, _with_one_of_each(request, rules), merged
 
 
 def _can_be_merged(rule: InOnePlace, host: Host, request: Request) -> bool:
@@ -91,13 +82,10 @@ def _can_be_merged(rule: InOnePlace, host: Host, request: Request) -> bool:
     if not rule.required or rule.condition is None or rule.level not in uncounted:
         return False
     groups, bit = [group for group in request.groups if group.label in rule.groups], 1 << rule.condition
-    joined = {label for joint in request.joint for label in joint.groups}
     return (
         any([all([group.meets.get(name, 0) & bit for name in group.options]) for group in groups])
-        and not any(
-            [group.per_subtree or (group.count > 1 and (not group.is_isolated or group.by_card)) for group in groups]
-        )
-        and joined.isdisjoint(rule.groups)
+        and not any([_is_dealt(group, is_joined=False) for group in groups])
+        and not any([group.label in joint.groups for joint in request.joint for group in groups])
     )
 
 
@@ -109,31 +97,24 @@ def _in_order(rule: InOnePlace, request: Request) -> list[tuple[tuple[object, ..
     assert rule.condition is not None
     options = [group.options for group in request.groups]
     wanting = []
-    for group in request.groups:
-        if group.label in rule.groups:
-            meets = {name: mask & ~(1 << rule.condition) for name, mask in group.meets.items()}
-            of_group = [
-                n
-                for n, other_rule in enumerate(request.within)
-                if other_rule is not rule and group.label in other_rule.groups
-            ]
-            numbers = [tuple(sorted(numbers.items())) for numbers in (group.amounts, meets)]
-            rules = (group.is_isolated, group.takes, group.count, group.by_card, group.exclusive, tuple(of_group))
-            wanting.append(((*numbers, *rules, options.index(group.options)), group))
+    for group in [group for group in request.groups if group.label in rule.groups]:
+        meets = {name: mask & ~(1 << rule.condition) for name, mask in group.meets.items()}
+        others = [n for n, other in enumerate(request.within) if other is not rule and group.label in other.groups]
+        numbers = [tuple(sorted(numbers.items())) for numbers in (group.amounts, meets)]
+        rules = (group.is_isolated, group.takes, group.count, group.by_card, group.exclusive, tuple(others))
+        wanting.append(((*numbers, *rules, options.index(group.options)), group))
     return sorted(wanting, key=itemgetter(0))
 
 
-def _without_levels(host: Host, levels: Sequence[int]) -> Host:
+def _without_levels(host: Host, levels: Sequence[str]) -> Host:
     """Remove some of the uncounted levels from a host."""
-
-    def kept_levels(path: Sequence[str | None]) -> tuple[str | None, ...]:
-        return tuple([place for level, place in enumerate(path) if level not in levels])
-
-    names = tuple([name for level, name in enumerate(host.levels) if level not in levels])
-    devices = tuple(
-        [Device(device.name, kept_levels(device.path), device.room, device.card) for device in host.devices]
-    )
-    return Host(names, devices, host.in_use, host.uncounted - len(levels))
+    kept = [number for number, level in enumerate(host.levels) if level not in levels]
+    devices = [
+        Device(device.name, tuple([device.path[number] for number in kept]), device.room, device.card)
+        for device in host.devices
+    ]
+    names = tuple([host.levels[number] for number in kept])
+    return Host(names, tuple(devices), host.in_use, host.uncounted - len(levels))
 
 
 def _with_one_of_each(request: Request, families: Sequence[Sequence[InOnePlace]]) -> Request:
@@ -144,10 +125,8 @@ def _with_one_of_each(request: Request, families: Sequence[Sequence[InOnePlace]]
     bits = [bit for bit in range(request.conditions) if bit not in merged]
     groups = []
     for group in [group for group in request.groups if group.label not in gone]:
-        meets = {
-            name: sum([1 << new for new, old in enumerate(bits) if mask >> old & 1])
-            for name, mask in group.meets.items()
-        }
+        masks = group.meets.items()
+        meets = {name: sum([1 << new for new, old in enumerate(bits) if mask >> old & 1]) for name, mask in masks}
         number = times.get(group.label, 1)
         groups.append(replace(group, count=group.count * number, stands_for=number, meets=meets))
     stand_for = {rules[0].level: len(rules) for rules in families}
@@ -172,38 +151,51 @@ class Family(NamedTuple):
     is_dealt: bool = False
 
 
-Twins = Mapping[str, Family]
-"""Label of a group in the search -> the groups that it represents."""
-
-
-def without_twins(host: Host, request: Request) -> tuple[Request, Twins]:
-    """Merge groups that are interchangeable; return the reduced request, and which groups each group represents."""
+def without_twins(request: Request) -> tuple[Request, Sequence[Family]]:
+    """Merge groups that are interchangeable; return the reduced request, and the family of each of its groups."""
     primaries = {joint.primary for joint in request.joint}
-    counting = {group.label for group in request.groups if _counts_cards(group)}
-    alone = counting if counting and len(DividedCards(host.devices)) else set()
-    kinds = [
-        group.label if group.label in primaries | alone or group.stands_for > 1 else _kind(group, request)
-        for group in request.groups
-    ]
-    numbers, families = Counter(kinds), defaultdict[object, list[Group]](list)
-    for group, kind in zip(request.groups, kinds, strict=True):
-        # Comparing which devices may serve two groups takes longest, and most groups differ in something else.
-        served_by = frozenset(group.options.items()), frozenset(group.meets.items())
-        families[kind if numbers[kind] == 1 else (kind, served_by)].append(group)
-    groups = tuple([_as_one(family) for family in families.values()])
-    twins = {
-        group.label: Family(family, _is_dealt(family[0], request))
-        for group, family in zip(groups, families.values(), strict=True)
-    }
-    if len(groups) == len(request.groups):
-        return (request if groups == request.groups else replace(request, groups=groups)), twins
+    families = defaultdict[object, list[Group]](list)
+    for group in request.groups:
+        is_single = group.label in primaries or group.stands_for > 1
+        families[group.label if is_single else _kind(group, request)].append(group)
+    groups = []
+    for first, *twins in families.values():
+        group, by_card = first, _counts_cards(first)
+        if twins:
+            count = sum([first.count, *[twin.count for twin in twins]])
+            group = replace(first, count=count, stands_for=1 + len(twins))
+        groups.append(group if group.by_card == by_card else replace(group, by_card=by_card))
+    labels = {group.label for group in groups}
 
-    def kept(labels: Sequence[str]) -> tuple[str, ...]:
-        return tuple([label for label in labels if label in twins])
+    def kept(of_rule: Sequence[str]) -> tuple[str, ...]:
+        return tuple([label for label in of_rule if label in labels])
 
-    joint = tuple([replace(rule, secondaries=kept(rule.secondaries)) for rule in request.joint])
-    within = tuple([replace(rule, groups=kept(rule.groups)) for rule in request.within])
-    return replace(request, groups=groups, joint=joint, within=within), twins
+    joint = [replace(rule, secondaries=kept(rule.secondaries)) for rule in request.joint]
+    within = [replace(rule, groups=kept(rule.groups)) for rule in request.within]
+    joined = {label for rule in joint for label in rule.secondaries}
+    dealt = [_is_dealt(twins[0], is_joined=twins[0].label in joined) for twins in families.values()]
+    reduced = replace(request, groups=tuple(groups), joint=tuple(joint), within=tuple(within))
+    return reduced, [Family(*family) for family in zip(families.values(), dealt, strict=True)]
+
+
+def _kind(group: Group, request: Request) -> object:
+    """Return a key that twins share."""
+    rules = tuple([number for number, rule in enumerate(request.within) if group.label in rule.groups])
+    joint = tuple([number for number, rule in enumerate(request.joint) if group.label in rule.secondaries])
+    is_even = joint or group.by_card or group.per_subtree or not group.is_isolated
+    served_by = frozenset(group.options.items()), frozenset(group.meets.items())
+    kind = (group.is_isolated, group.per_subtree, _counts_cards(group), group.exclusive, group.takes)
+    return (frozenset(group.amounts.items()), *kind, rules, joint, group.count if is_even else None, served_by)
+
+
+def _counts_cards(group: Group) -> bool:
+    """Tell whether a group may have several devices, all of different cards."""
+    return group.by_card and (group.count > 1 or group.per_subtree)
+
+
+def _is_dealt(group: Group, *, is_joined: bool) -> bool:
+    """Tell whether it matters which devices each twin of a group gets."""
+    return group.per_subtree or (group.count > 1 and (is_joined or not group.is_isolated or group.by_card))
 
 
 def shared_out(host: Host, chosen: Sequence[DeviceOption], family: Family) -> dict[str, tuple[str, ...]]:
@@ -218,66 +210,28 @@ def shared_out(host: Host, chosen: Sequence[DeviceOption], family: Family) -> di
     >>> shared_out(cloud, gpus, Family(pairs, is_dealt=True))
     {'a': ('gpu0', 'gpu2'), 'b': ('gpu1', 'gpu3')}
     """
-    groups = family.groups
+    groups, remaining = family.groups, iter(chosen)
     if len(groups) == 1:
-        return {groups[0].label: _names(chosen)}
-    if family.is_dealt:
-        in_order = sorted(chosen, key=_place_by_place(host, chosen))
+        hands = [[*chosen]]
+    elif family.is_dealt:
+        in_order = _place_by_place(host, chosen)
         hands = [sorted(in_order[first :: len(groups)]) for first in range(len(groups))]
-        return {group.label: _names(hand) for group, hand in zip(groups, hands, strict=True)}
-    remaining = iter(chosen)
-    return {group.label: _names([next(remaining) for _number in range(group.count)]) for group in groups}
+    else:
+        hands = [[next(remaining) for _number in range(group.count)] for group in groups]
+    names = [tuple([option.device.name for option in hand]) for hand in hands]
+    return {group.label: of_group for group, of_group in zip(groups, names, strict=True)}
 
 
-def _names(options: Sequence[DeviceOption]) -> tuple[str, ...]:
-    return tuple([option.device.name for option in options])
+def _place_by_place(host: Host, chosen: Sequence[DeviceOption]) -> list[DeviceOption]:
+    """Sort devices so that those of a place are together, at every level, and those of a card.
 
-
-def _place_by_place(host: Host, chosen: Sequence[DeviceOption]) -> Callable[[DeviceOption], tuple[int, ...]]:
-    """Return a sort key that keeps the devices of a place together, at every level, and those of a card."""
+    Places are ordered by their first devices, so that their names do not matter.
+    """
     order = nesting({device.path for device in host.devices}, len(host.levels)) or range(len(host.levels))
-
-    def stands(option: DeviceOption) -> list[object]:
-        return [*[option.device.path[level] or option.number for level in order], option.device.whole]
-
-    # Places are ordered by their first devices, so that their names do not matter.
     first: dict[object, int] = {}
+    keys: dict[int, tuple[int, ...]] = {}
     for option in sorted(chosen):
-        path = stands(option)
-        for depth in range(len(path)):
-            first.setdefault(tuple(path[: depth + 1]), option.number)
-
-    def key(option: DeviceOption) -> tuple[int, ...]:
-        path = stands(option)
-        return (*[first[tuple(path[: depth + 1])] for depth in range(len(path))], option.number)
-
-    return key
-
-
-def _counts_cards(group: Group) -> bool:
-    """Tell whether a group may have several devices, all of different cards."""
-    return group.by_card and (group.count > 1 or group.per_subtree)
-
-
-def _is_dealt(group: Group, request: Request) -> bool:
-    """Tell whether it matters which devices each group of a family gets."""
-    is_joined = any([group.label in rule.secondaries for rule in request.joint])
-    return group.per_subtree or (group.count > 1 and (is_joined or not group.is_isolated or group.by_card))
-
-
-def _kind(group: Group, request: Request) -> object:
-    """Return a key that twins share, whichever devices may serve them."""
-    rules = tuple([number for number, rule in enumerate(request.within) if group.label in rule.groups])
-    joint = tuple([number for number, rule in enumerate(request.joint) if group.label in rule.secondaries])
-    is_dealt = joint or group.by_card or group.per_subtree or not group.is_isolated
-    of_equal_count = group.count if is_dealt else None
-    kind = (group.is_isolated, group.per_subtree, _counts_cards(group), group.exclusive, group.takes)
-    return (frozenset(group.amounts.items()), *kind, rules, joint, of_equal_count)
-
-
-def _as_one(family: Sequence[Group]) -> Group:
-    first, counts_cards = family[0], _counts_cards(family[0])
-    if len(family) == 1:
-        return first if first.by_card == counts_cards else replace(first, by_card=counts_cards)
-    count = sum([group.count for group in family])
-    return replace(first, count=count, by_card=counts_cards, stands_for=len(family))
+        path = [*[option.device.path[level] or option.number for level in order], option.device.whole]
+        around = [tuple(path[: depth + 1]) for depth in range(len(path))]
+        keys[option.number] = (*[first.setdefault(place, option.number) for place in around], option.number)
+    return sorted(chosen, key=lambda option: keys[option.number])

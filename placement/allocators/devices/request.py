@@ -1,11 +1,10 @@
-"""The device allocator's input: the devices of one host, the request, and which device may serve which group."""
+"""The device allocator's input: the devices of one host, a request, and which device may serve which group."""
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from placement.allocators.natural_order import natural_key
+from placement.allocators import natural_key
 
 PlacePath = Sequence[str | None]
 """The place of a device at each level of its host; None where it is in none."""
@@ -82,11 +81,6 @@ class Group:
     meets: Mapping[str, int] = field(default_factory=dict)
     takes: bool = True
     stands_for: int = 1
-
-    @property
-    def turns(self) -> int:
-        """How often one device may be taken: once for each group represented, or only once if they are isolated."""
-        return 1 if self.is_isolated else self.stands_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,42 +162,6 @@ def _is_in_one(paths: Collection[PlacePath], inner: int, outer: int) -> bool:
     return all([path[inner] is None or around.setdefault(path[inner], path[outer]) == path[outer] for path in paths])
 
 
-class DividedCards:
-    """The cards with devices in different places, numbered, so that no table of a place covers the whole card.
-
-    The virtual functions of a NIC with two ports on two switches are such devices. Where groups want different cards,
-    states count the devices of such a card separately, until all of the card is in the table.
-
-    >>> ports = [Device("a", ("pcie0",), card="nic0"), Device("b", ("pcie1",), card="nic0")]
-    >>> cards = DividedCards([*ports, Device("c", ("pcie1",), card="nic1")])
-    >>> len(cards), cards.number("nic0"), cards.number("nic1")
-    (1, 0, None)
-    >>> cards.inside(ports), cards.inside(ports[:1])
-    ([0], [])
-    """
-
-    def __init__(self, devices: Iterable[Device]) -> None:
-        paths: dict[str, list[PlacePath]] = defaultdict(list)
-        for device in devices:
-            paths[device.whole].append(device.path)
-        self._sizes = {card: len(of_card) for card, of_card in paths.items() if len({*of_card}) > 1}
-        self._numbers = {card: number for number, card in enumerate(self._sizes)}
-
-    def __len__(self) -> int:
-        return len(self._sizes)
-
-    def number(self, card: str) -> int | None:
-        """Return the number of a card; None if it is not divided."""
-        return self._numbers.get(card)
-
-    def inside(self, devices: Iterable[Device]) -> list[int]:
-        """Return the numbers of the cards all of whose devices are among these."""
-        if not self._sizes:
-            return []
-        counts = Counter([device.whole for device in devices if device.whole in self._sizes])
-        return [self._numbers[card] for card, count in counts.items() if count == self._sizes[card]]
-
-
 class DeviceOption(NamedTuple):
     """A device that may serve a group. ``number`` follows the order of groups, then the natural order of names.
 
@@ -220,32 +178,35 @@ def options_of(host: Host, request: Request) -> list[DeviceOption]:
     """Return all options, in order.
 
     Leaves out devices whose place is needed exclusively but in use, and those in no place of a level for which the
-    request requires one.
+    request requires one. For a group that wants different cards it also leaves out what of a card lies elsewhere than
+    its first device: the search compares the devices of a card only where all of them are.
     """
     devices = sorted(host.devices, key=lambda device: natural_key(device.name))
     options: list[DeviceOption] = []
     for index, group in enumerate(request.groups):
         rules = [rule for rule in request.rules if rule.required and group.label in rule.groups]
         demanded = [host.levels.index(rule.level) for rule in rules]
-        is_choosy, is_repeated = bool(demanded or group.exclusive), group.turns > 1
+        is_choosy, place_of_card = bool(demanded or group.exclusive), dict[str, PlacePath]()
         for device in devices:
-            if device.name in group.options and not (is_choosy and not _remains(host, demanded, group, device)):
-                for turn in range(_times(group, device) if is_repeated else 1):
+            if device.name not in group.options or (is_choosy and not _remains(host, demanded, group, device)):
+                continue
+            if not group.by_card or place_of_card.setdefault(device.whole, device.path) == device.path:
+                for turn in range(_turns(group, device)):
                     options.append(DeviceOption(len(options), index, device, turn))
     return options
 
 
-def _times(group: Group, device: Device) -> int:
-    """Return how often a group can take a device."""
+def _turns(group: Group, device: Device) -> int:
+    """Return how often a group can take a device: once, or once for each group represented that may share it."""
+    if group.is_isolated or group.stands_for == 1:
+        return 1
     rooms = [device.room[name] // amount for name, amount in group.amounts.items() if name in device.room]
-    return max(1, int(min([group.turns, *rooms])))  # Without room it cannot be taken, but counts as an option.
+    return max(1, int(min([group.stands_for, *rooms])))  # Without room it cannot be taken, but counts as an option.
 
 
 def _remains(host: Host, demanded: Sequence[int], group: Group, device: Device) -> bool:
     if any([device.path[level] is None for level in demanded]):
         return False
-    if not group.exclusive:
-        return True
     places = dict(zip(host.levels, device.path, strict=True)) | {THE_DEVICE: device.name}
     reserved = [places.get(level) for level in group.exclusive]
     return not any([place is None or place in host.in_use for place in reserved])

@@ -7,142 +7,265 @@ is complete, the rules about it are applied. So the work grows with devices x (c
 combinations: eight GPUs and eight NICs on sixteen switches take milliseconds.
 """
 
-from collections import Counter, defaultdict
 from collections import Counter as Counts
-from collections.abc import Hashable, Sequence
-from math import inf
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 
-from placement.allocators.budget import Budget
-from placement.allocators.devices.costs import Costs, own_costs
-from placement.allocators.devices.identical import shared_out, without_identical_ties, without_twins
-from placement.allocators.devices.place_rules import PlaceRules
+from placement.allocators import Budget
 from placement.allocators.devices.request import (
-    THE_DEVICE,
     Device,
     DeviceOption,
-    DividedCards,
     Host,
+    InOnePlace,
+    Joint,
     Request,
     nesting,
-    options_of,
 )
-from placement.allocators.devices.tables import Table, Tables
+from placement.allocators.devices.tables import NO_PRUNING, Costs, Counter, Counters, Pruning, Table, Tables
+
+Closing = Callable[[int], int | None]
+"""Maps a state of a complete place to the cost that a rule adds; None if the rule forbids the state."""
 
 
-def host_key(host: Host, request: Request) -> Hashable:
-    """Return all that an allocation depends on, besides what is the same for all hosts of a request."""
-    return (
-        tuple([(device.name, device.path, tuple(device.room.items()), device.card) for device in host.devices]),
-        host.in_use,
-        tuple(
-            [(group.count, *sorted(group.meets.items()), *sorted(group.options.items())) for group in request.groups]
-        ),
-    )
+class PlaceRules:
+    """What the rules of one request say about the devices taken in one place, whichever host it is on.
 
-
-class DevicePlan:
-    """A request on a host, ready to be searched.
-
-    Raises:
-        ValueError: the request refers to an unknown group or level, repeats a label, or has a group without devices.
+    Args:
+        partial: the levels at which it is counted whether any place is touched.
     """
 
-    def __init__(self, host: Host, request: Request) -> None:
-        _check(host, request)
-        self._labels = [group.label for group in request.groups]
-        self.host, counted, self._ties = without_identical_ties(host, request)
-        self.request, self._twins = without_twins(self.host, counted)
-        """The request without twins."""
-        self.options = options_of(self.host, self.request)
-        self.costs = Costs(len(self.host.levels), len(self.options), uncounted=self.host.uncounted)
-        """The layout of costs."""
+    def __init__(
+        self,
+        request: Request,
+        levels: Sequence[str],
+        costs: Costs,
+        *,
+        partial: tuple[int, ...],
+        max_ways: int,
+    ) -> None:
+        self._request = request
+        self._costs = costs
+        self._partial = partial
+        self._max_ways = max_ways
+        self._index = {group.label: index for index, group in enumerate(request.groups)}
+        self._bound = [within for within in request.within if within.required and within.stands_for == 1]
+        """The rules that bind groups to one place. Those that stand for several may be served in several places."""
+        self.by_card = [(index, group.stands_for) for index, group in enumerate(request.groups) if group.by_card]
+        """The groups that want different cards, each with how many devices of one card it may have."""
+        self.counters = Counters(self._all_counters())
+        self._own_masks = [self.counters.mask([index]) for index in range(len(request.groups))]
+        self._taking = self.counters.mask([index for index, group in enumerate(request.groups) if group.takes])
+        self._isolated = self.counters.mask([index for index, group in enumerate(request.groups) if group.is_isolated])
+        self._closings = [self._closings_of(level, name) for level, name in enumerate(levels)]
+        self._bounds = [self._bounds_of(name) for name in levels]
+        # A place of which nothing is taken is none.
+        self._after_rules: list[dict[int, tuple[int, int] | None]] = [{0: None} for _level in levels]
+        """By level, states of complete places -> the state after its rules and the cost that they add: they recur."""
 
-    @property
-    def is_hopeless(self) -> bool:
-        """Whether there are too few devices for a group, or too little of a class for all groups."""
-        supply = Counter([option.group for option in self.options])
-        if any([supply[index] < group.count for index, group in enumerate(self.request.groups)]):
-            return True
-        needed: Counter[str] = Counter()
-        for group in self.request.groups:
-            needed.update({name: group.count * amount for name, amount in group.amounts.items()})
-        rooms = {option.device.name: option.device.room for option in self.options}.values()
-        return any([amount > sum([room.get(name, inf) for room in rooms]) for name, amount in needed.items()])
+    def rules_at(self, level: int) -> int:
+        """Return how many rules there are about a level."""
+        return len(self._closings[level]) + len(self._bounds[level])
 
-    def devices(self, cost: int) -> dict[str, tuple[str, ...]]:
-        """Return the devices that each group gets, by label, from the cost that records them."""
-        chosen = [self.options[number] for number in self.costs.chosen(cost)]
-        devices: dict[str, tuple[str, ...]] = {}
-        for index, family in enumerate(self._twins.values()):
-            devices |= shared_out(self.host, [option for option in chosen if option.group == index], family)
-        for identical in self._ties:
-            devices |= identical.shared_out(devices, self.host)
-        return {label: devices[label] for label in self._labels}
+    def pruning(self, spare: Sequence[int]) -> Pruning:
+        """Return what a table can do without; ``spare`` has by group the options outside minus what is wanted."""
+        if min(spare) >= 0:
+            return NO_PRUNING
+        floor, settled, final = self.counters.guard, 0, 0
+        for index, more in enumerate(spare):
+            if more < 0:
+                group, unit = self._request.groups[index], self.counters.units[index]
+                floor += more * unit
+                if more == -group.count and not group.per_subtree:  # There is nothing outside.
+                    settled, final = settled | self._own_masks[index], final - more * unit
+        return Pruning(floor, settled, final)
 
+    def units(self, group: int, meets: int) -> int:
+        """Return what a device adds to a state by serving a group, and by the conditions, as bits, that it meets."""
+        units = self.counters.units
+        first = len(self._request.groups) + len(self._bound)
+        return units[group] | sum([units[first + bit] for bit in range(self._request.conditions) if meets >> bit & 1])
 
-def _check(host: Host, request: Request) -> None:
-    labels = [group.label for group in request.groups]
-    named = {label for rule in request.rules for label in rule.groups}
-    levels = {rule.level for rule in request.rules}
-    exclusive = {level for group in request.groups for level in group.exclusive} - {THE_DEVICE}
-    if unknown := sorted(named - set(labels)):
-        raise ValueError(f"There is no group {unknown[0]!r}.")
-    if unknown := sorted((levels | exclusive) - {*host.levels}):
-        raise ValueError(f"There is no level {unknown[0]!r}.")
-    if len(set(labels)) < len(labels):
-        raise ValueError("Two groups have one label.")
-    if any([group.count < (0 if group.per_subtree else 1) for group in request.groups]):
-        raise ValueError("A group wants no device at all.")
+    def before(self, group: int, turn: int, table: Table) -> list[int]:
+        """Return the states of a device that a group can be added to.
+
+        Turns are interchangeable, so they are taken in order.
+        """
+        own, turns = self._own_masks[group], turn * self.counters.units[group]
+        closed_to = own | self._isolated if self._request.groups[group].is_isolated else own
+        return [state for state in table if state & closed_to == turns]
+
+    def closed(self, table: Table, level: int, *, devices: int) -> Table:
+        """Return the table of a complete place: with the rules of its level applied, and the cost of touching it.
+
+        ``devices`` is how many devices in it could have been taken.
+        """
+        max_ways, taking, after_rules = self._max_ways, self._taking, self._after_rules[level]
+        touched = self._costs.touched[level] + devices * self._costs.free[level]
+        closed: Table = {0: table[0]} if 0 in table else {}
+        for state, of_state in table.items():
+            if state not in after_rules:
+                after_rules[state] = self._closed_state(level, state)
+            after = after_rules[state]
+            if after is not None:
+                state_after, further = after[0], after[1] + touched if state & taking else after[1]
+                costs_after, so_far = [cost + further for cost in of_state], closed.get(state_after)
+                closed[state_after] = costs_after if so_far is None else sorted([*so_far, *costs_after])[:max_ways]
+        return closed
+
+    def _all_counters(self) -> list[Counter]:
+        """Return the counters of a state, in this order.
+
+        The devices that each group has; whether any place serves the groups bound to one; whether any device meets each
+        condition; and whether any place is touched, for each level where that is counted.
+        """
+        groups = [
+            # Counts at least to one, even if none is required, so that rules can see whether one is present.
+            Counter(max(group.count, group.stands_for), group.count, saturates=True)
+            if group.per_subtree
+            else Counter(group.count, group.count)
+            for group in self._request.groups
+        ]
+        withins = [Counter(1, 0) for _within in self._bound]
+        conditions = [Counter(1, 1, saturates=True)] * self._request.conditions
+        touched = [Counter(1, 0, saturates=True)] * len(self._partial)
+        return groups + withins + conditions + touched
+
+    def _bounds_of(self, name: str) -> list[tuple[int, int, int]]:
+        """Return the in-one-place rules about a level.
+
+        For each: the bits of its groups, the floor at which all of them are served, and what a place that serves them
+        adds to a state, which only one place may.
+        """
+        units, groups = self.counters.units[len(self._request.groups) :], self._request.groups
+        return [
+            (
+                self._mask(within.groups),
+                self.counters.floor([group.count if group.label in within.groups else 0 for group in groups]),
+                unit,
+            )
+            for within, unit in zip(self._bound, units, strict=False)
+            if within.level == name
+        ]
+
+    def _closed_state(self, level: int, state: int) -> tuple[int, int] | None:
+        """Apply the rules of a level to the state of a complete place; return None if they forbid it."""
+        cost = 0
+        for rule in self._closings[level]:
+            added = rule(state)
+            if added is None:
+                return None
+            cost += added
+        for mask, complete, unit in self._bounds[level]:
+            if state & mask:
+                # Devices missing here would have to be elsewhere.
+                settled = self.counters.settled(state + unit) if self.counters.reaches(state, complete) else None
+                if settled is None:
+                    return None
+                state = settled
+        if state & self._taking and level in self._partial:
+            # Other devices may be in no place of the level. These counters come last.
+            unit = self.counters.units[self._partial.index(level) - len(self._partial)]
+            state = self.counters.settled(state + unit) or state
+        return state, cost
+
+    def _closings_of(self, level: int, name: str) -> list[Closing]:
+        """Return the rules about a level that look at each place by itself."""
+        joint = [self._joint_rule(rule, level) for rule in self._request.joint if rule.level == name]
+        wishes = [rule for rule in self._request.within if rule.level == name and not rule.required]
+        ties = [rule for rule in self._request.within if rule.level == name and rule.stands_for > 1]
+        return joint + [self._wish(rule, level) for rule in wishes] + [self._whole_ties(rule) for rule in ties]
+
+    def _joint_rule(self, joint: Joint, level: int) -> Closing:
+        """Wherever primaries are, each secondary is as well: as many as the groups that it stands for."""
+        primary = self._index[joint.primary]
+        stand_for = {group.label: group.stands_for for group in self._request.groups}
+        secondaries = [(self._index[label], stand_for[label]) for label in joint.secondaries]
+        value, missed = self.counters.value, self._costs.missed[level]
+
+        def required(state: int) -> int | None:
+            if value(state, primary):
+                return 0 if all([value(state, index) >= number for index, number in secondaries]) else None
+            return None if any([value(state, index) for index, _number in secondaries]) else 0
+
+        def preferred(state: int) -> int:
+            primaries = value(state, primary)
+            numbers = [(value(state, index), number) for index, number in secondaries]
+            absent = sum([max(0, number - present) for present, number in numbers])
+            alone = primaries * absent if primaries else sum([present for present, _number in numbers])
+            return alone * missed
+
+        return required if joint.required else preferred
+
+    def _wish(self, within: InOnePlace, level: int) -> Closing:
+        """Groups are in as few places as possible: each place with a device of theirs costs."""
+        mask, missed = self._mask(within.groups), self._costs.missed[level]
+        return lambda state: missed if state & mask else 0
+
+    def _whole_ties(self, ties: InOnePlace) -> Closing:
+        """A place serves a whole number of identical ties: of each group as many times its devices for one tie."""
+        indices = [self._index[label] for label in ties.groups]
+        counts = [self._request.groups[index].count // ties.stands_for for index in indices]
+        value = self.counters.value
+
+        def closing(state: int) -> int | None:
+            number = value(state, indices[0]) // counts[0]
+            pairs = zip(indices, counts, strict=True)
+            return 0 if all([value(state, index) == number * count for index, count in pairs]) else None
+
+        return closing
+
+    def _mask(self, labels: Sequence[str]) -> int:
+        return self.counters.mask([self._index[label] for label in labels])
 
 
 STEPS_FOR_AN_OPTION = 5
 """The cost of adding an option of one device to a state, in pairs of states."""
 
 
-_TableOf = tuple[Sequence[Device], Table]
-"""Some devices, and their table."""
-
-
 class Knapsack:
-    """The search for one request on one host."""
+    """The search for one request, without twins, among the options on one host."""
 
-    def __init__(self, plan: DevicePlan, *, max_ways: int, budget: Budget) -> None:
-        host, options, self._request = plan.host, plan.options, plan.request
+    def __init__(
+        self,
+        host: Host,
+        request: Request,
+        options: Sequence[DeviceOption],
+        *,
+        costs: Costs,
+        max_ways: int,
+        budget: Budget,
+    ) -> None:
+        self._request = request
+        self._costs = costs
         self._max_ways = max_ways
-        self._costs = plan.costs
-        self._devices = list({option.device.name: option.device for option in options}.values())
-        by_card = any([group.by_card for group in self._request.groups])
-        self._cards = DividedCards(self._devices if by_card else ())
-        self._rules = PlaceRules(
-            self._request,
-            host.levels,
-            plan.costs,
-            partial=_partial_levels(host, options),
-            cards=len(self._cards),
-            max_ways=max_ways,
-        )
-        self._own_costs = own_costs(host, plan.request, options, plan.costs)
         self._options: dict[str, list[DeviceOption]] = defaultdict(list)
         for option in options:
             self._options[option.device.name].append(option)
+        self._devices = [of_device[0].device for of_device in self._options.values()]
+        self._rules = PlaceRules(
+            request, host.levels, costs, partial=_partial_levels(host, self._devices), max_ways=max_ways
+        )
+        self._own_costs = _own_costs(host, request, options, costs)
         supply = Counts([option.group for option in options])
-        self._spare = [supply[index] - group.count for index, group in enumerate(self._request.groups)]
-        order = nesting({device.path for device in self._devices}, len(host.levels))
-        self._has_nested_places = order is not None
-        self._order = order or range(len(host.levels))
+        self._spare = [supply[index] - group.count for index, group in enumerate(request.groups)]
+        nested = nesting({device.path for device in self._devices}, len(host.levels))
+        self._order = range(len(host.levels)) if nested is None else nested
+        paths = {(device.whole, device.path) for device in host.devices}
+        is_divided = self._rules.by_card and len(paths) > len({card for card, _path in paths})
+        self._is_exact = nested is not None and not is_divided
         self._tables = Tables(self._rules.counters, max_ways=max_ways, budget=budget)
 
     @property
     def is_complete(self) -> bool:
-        """Whether the budget sufficed, and the host is one for which the search is exact: places do not overlap."""
-        return not self._tables.is_over and self._has_nested_places
+        """Whether the budget sufficed and the search is exact: no places overlap, and no card that counts is in two."""
+        return not self._tables.budget.was_hit and self._is_exact
 
     def run(self) -> list[int]:
         """Return the costs of the best ways to serve the request, in ascending order."""
         table = self._table(self._devices, 0, self._spare)
         is_enough, of_whole = self._rules.counters.is_enough, self._costs.of_whole
         enough = [of_whole(cost) for state, costs in table.items() if is_enough(state) for cost in costs]
-        return [] if self._tables.is_over else sorted(enough)[: self._max_ways]
+        return [] if self._tables.budget.was_hit else sorted(enough)[: self._max_ways]
 
     def _table(self, devices: Sequence[Device], depth: int, spare: Sequence[int]) -> Table:
         """Return the table of devices that are in the same places at the outermost ``depth`` levels.
@@ -155,46 +278,35 @@ class Knapsack:
             for device in part:
                 for option in self._options[device.name]:
                     spare_left[option.group] -= 1
-            table = self._tables.merged(table, table_of_part, self._rules.pruner.pruning(spare_left))
+            table = self._tables.merged(table, table_of_part, self._rules.pruning(spare_left))
         return table
 
-    def _parts(self, devices: Sequence[Device], depth: int, spare: Sequence[int]) -> Sequence[_TableOf]:
-        """Divide such devices by their places at the next level, or one by one; return each set with its table."""
+    def _parts(
+        self, devices: Sequence[Device], depth: int, spare: Sequence[int]
+    ) -> Iterator[tuple[Sequence[Device], Table]]:
+        """Divide such devices by their places at the next level, or card by card; yield each set with its table."""
         level = self._order[depth] if depth < len(self._order) else None
-        places: dict[str | None, list[Device]] = defaultdict(list)
+        by_card, parts = bool(self._rules.by_card), defaultdict[str | None, list[Device]](list)
         for device in devices:
-            places[device.name if level is None else device.path[level]].append(device)
-        if level is None:
-            parts = [([device], self._table_of_one(self._options[device.name])) for device in devices]
-        else:
-            parts = [(inside, self._closed(place, inside, depth, spare)) for place, inside in places.items()]
-        return self._in_cards(parts) if self._rules.by_card else parts
-
-    def _closed(self, place: str | None, devices: Sequence[Device], depth: int, spare: Sequence[int]) -> Table:
-        """Return the table of a place, with its rules applied; or of the devices that are in none."""
-        if place is None:
-            return self._table(devices, depth + 1, spare)
-        level, rules = self._order[depth], self._rules
-        table = self._table(devices, depth + 1, spare)
-        self._tables.budget.take(len(table) * (1 + rules.rules_at(level)))
-        done = self._cards.inside(devices)
-        return rules.closed(table, level, devices=len({device.whole for device in devices}), done=done)
-
-    def _in_cards(self, parts: Sequence[_TableOf]) -> Sequence[_TableOf]:
-        """Combine the parts that belong to one card, because some groups want different cards."""
-        combined: dict[object, _TableOf] = {}
-        for number, (devices, table) in enumerate(parts):
-            cards = {device.whole for device in devices}
-            card = cards.pop() if len(cards) == 1 else number
-            if card in combined:
-                of_card, before = combined[card]
-                combined[card] = (
-                    [*of_card, *devices],
-                    self._tables.on_one_card(before, table, self._rules.by_card),
-                )
+            parts[device.path[level] if level is not None else device.whole if by_card else device.name].append(device)
+        for name, inside in parts.items():
+            if level is None:
+                yield inside, self._table_of_card(inside)
+            elif name is None:
+                yield inside, self._table(inside, depth + 1, spare)
             else:
-                combined[card] = devices, table
-        return list(combined.values())
+                table = self._table(inside, depth + 1, spare)
+                self._tables.budget.take(len(table) * (1 + self._rules.rules_at(level)))
+                number = len({device.whole for device in inside})
+                yield inside, self._rules.closed(table, level, devices=number)
+
+    def _table_of_card(self, devices: Sequence[Device]) -> Table:
+        """Return the table of the devices of one card in one place, of which some groups may want only one each."""
+        table = self._table_of_one(self._options[devices[0].name])
+        for device in devices[1:]:
+            further = self._table_of_one(self._options[device.name])
+            table = self._tables.on_one_card(table, further, self._rules.by_card)
+        return table
 
     def _table_of_one(self, options: Sequence[DeviceOption]) -> Table:
         """Return the table of a device, given its options in order."""
@@ -203,16 +315,13 @@ class Knapsack:
         room_left, settled, groups = {0: room}, self._rules.counters.settled, self._request.groups
         for option, amounts in zip(options, amounts_of_options, strict=True):
             self._tables.budget.take(STEPS_FOR_AN_OPTION * len(table))
-            meets = groups[option.group].meets.get(option.device.name, 0)
-            units = self._rules.units(option.group, meets, self._cards.number(option.device.whole))
+            units = self._rules.units(option.group, groups[option.group].meets.get(option.device.name, 0))
             cost, before = self._own_costs[option.number], self._rules.before(option.group, option.turn, table)
-            for state in [] if self._tables.is_over else before:
+            for state in [] if self._tables.budget.was_hit else before:
                 still_left, state_after = room_left[state] - amounts, settled(state + units)
                 if state_after is not None and still_left & guard == guard:
-                    table[state_after], room_left[state_after] = (
-                        [cost_before + cost for cost_before in table[state]],
-                        still_left,
-                    )
+                    room_left[state_after] = still_left
+                    table[state_after] = [cost_before + cost for cost_before in table[state]]
         return table
 
     def _packed_room(self, options: Sequence[DeviceOption]) -> tuple[int, list[int], int]:
@@ -235,11 +344,40 @@ class Knapsack:
         return room | guard, packed_amounts, guard
 
 
-def _partial_levels(host: Host, options: Sequence[DeviceOption]) -> tuple[int, ...]:
+def _partial_levels(host: Host, devices: Sequence[Device]) -> tuple[int, ...]:
     """Return the counted levels at which some devices are in a place and others in none.
 
     At these, the cheapest way in one part of a host need not belong to the cheapest way in all of it: touching no place
     is free, but so is touching the first one. So states tell whether any place is touched, and both kinds are kept.
     """
     counted = range(len(host.levels) - host.uncounted)
-    return tuple([level for level in counted if len({option.device.path[level] is None for option in options}) > 1])
+    return tuple([level for level in counted if len({device.path[level] is None for device in devices}) > 1])
+
+
+def _own_costs(host: Host, request: Request, options: Sequence[DeviceOption], costs: Costs) -> list[int]:
+    """Return the part of each option's cost that does not depend on what else is taken.
+
+    That is the device, its misfit, the choice, and the wishes missed because it is in no place.
+    """
+    missed = [_missed_in_no_place(host, request, group.label, costs) for group in request.groups]
+    return [
+        costs.device
+        + request.groups[group].options[device.name] * costs.misfit
+        + costs.choice(number)
+        + sum([cost for level, cost in missed[group] if device.path[level] is None])
+        for number, group, device, _turn in options
+    ]
+
+
+def _missed_in_no_place(host: Host, request: Request, label: str, costs: Costs) -> list[tuple[int, int]]:
+    """Return the levels that wishes about a group concern, each with the cost of being in no place of it."""
+    stand_for = {group.label: group.stands_for for group in request.groups}
+    wishes = [(rule.level, 1) for rule in request.within if label in rule.groups]
+    for rule in request.joint:
+        # A primary lacks each secondary, and vice versa.
+        if label == rule.primary:
+            wishes.append((rule.level, sum([stand_for[secondary] for secondary in rule.secondaries])))
+        elif label in rule.secondaries:
+            wishes.append((rule.level, 1))
+    levels = [(host.levels.index(name), number) for name, number in wishes]
+    return [(level, number * costs.missed[level]) for level, number in levels]

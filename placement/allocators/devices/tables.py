@@ -1,18 +1,18 @@
-"""The tables of the device allocator's search: what a state counts, which states to drop, and how to merge tables.
+"""The tables of the device allocator's search: what a state counts, what it costs, and how tables are merged.
 
-A state is some small counters packed into one integer, so that adding two sets of counts is one addition. A table grows
-device by device. Say a request wants two GPUs and three NICs, and the devices yet to come are one GPU and no NIC: then
-only states with at least one GPU and exactly three NICs can still serve it. All others are dropped.
+A state is some small counters packed into one integer, and so is a cost, so that adding two sets of counts, or
+comparing two objectives, is one operation. A table grows device by device. Say a request wants two GPUs and three NICs,
+and the devices yet to come are one GPU and no NIC: then only states with at least one GPU and exactly three NICs can
+still serve it. All others are dropped.
 """
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
-from math import inf
 from typing import Final, NamedTuple
 
-from placement.allocators.budget import Budget
-from placement.allocators.devices.request import Group
+from placement.allocators import Budget
 
 
 class Counter(NamedTuple):
@@ -82,16 +82,90 @@ class Counters:
         return state - ((too_high & ~self.sticky) >> 1)
 
     def floor(self, least: Sequence[int]) -> int:
-        """Return what ``reaches`` takes: least values of the first counters, packed; all others may be 0."""
+        """Return the floor of a state whose first counters have these least values; all others may be 0."""
         return self.guard - sum([max(0, number) << shift for number, shift in zip(least, self._shifts, strict=False)])
 
     def reaches(self, state: int, floor: int) -> bool:
-        """Tell whether every counter reaches its floor."""
+        """Tell whether every counter reaches a floor."""
         return (state + floor) & self.guard == self.guard
 
     def is_enough(self, state: int) -> bool:
         """Tell whether every counter has reached its least value."""
         return all([self.value(state, index) >= counter.least for index, counter in enumerate(self._counters)])
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceObjective:
+    """The quality of an allocation: smaller is better, compared lexicographically.
+
+    Args:
+        missed, touched: for each level, outermost first: unmet wishes, and places touched, at least 1.
+        devices: the devices taken, counted once for each group they serve.
+        free: for each level, the devices that could have been taken in the touched places.
+        misfit: the sum of the devices' misfits.
+    """
+
+    missed: tuple[int, ...]
+    touched: tuple[int, ...]
+    devices: int
+    free: tuple[int, ...]
+    misfit: int
+
+    @property
+    def rank(self) -> tuple[int, ...]:
+        """The sort key, the most important component first."""
+        by_level = [number for pair in zip(self.missed, self.touched, strict=True) for number in pair]
+        return (*by_level, self.devices, *self.free, self.misfit)
+
+
+_FIELD = 24
+"""Bits of a part of a cost: sums stay below 16 million."""
+
+
+class Costs:
+    """The layout of costs: the rank of an objective, and below it the choice that led there.
+
+    The choice has a bit for each option, which is subtracted when the option is chosen: so a cost also records the
+    choice, and among equals prefers earlier options. Touching places of the last ``uncounted`` levels costs nothing.
+    """
+
+    def __init__(self, levels: int, options: int, *, uncounted: int = 0) -> None:
+        levels -= uncounted
+        self._levels = levels
+        self._options = options
+        fields = 3 * levels + 2
+        units = [1 << (options + _FIELD * (fields - 1 - place)) for place in range(fields)]
+        nothing = [0] * uncounted
+        self.missed = units[0 : 2 * levels : 2] + nothing
+        self.touched = units[1 : 2 * levels : 2] + nothing
+        self.device = units[2 * levels]
+        self.free = units[2 * levels + 1 : 3 * levels + 1] + nothing
+        self.misfit = units[3 * levels + 1]
+
+    def choice(self, option: int) -> int:
+        """Return the cost that records that an option was chosen."""
+        return -(1 << (self._options - 1 - option))
+
+    def chosen(self, cost: int) -> list[int]:
+        """Decode the options recorded in a cost, ascending."""
+        bits, numbers = -cost & ((1 << self._options) - 1), []
+        while bits:
+            numbers.append(self._options - bits.bit_length())
+            bits -= 1 << bits.bit_length() - 1
+        return numbers
+
+    def of_whole(self, cost: int) -> int:
+        """Return the cost of a complete way: touching no place of a level counts like touching one."""
+        touched = self.objective(cost).touched
+        return cost + sum([unit for unit, number in zip(self.touched, touched, strict=False) if not number])
+
+    def objective(self, cost: int) -> DeviceObjective:
+        """Unpack the objective from a cost."""
+        sums, levels = -(-cost >> self._options), self._levels
+        shifts = range(_FIELD * (3 * levels + 1), -1, -_FIELD)
+        fields = tuple([sums >> shift & ((1 << _FIELD) - 1) for shift in shifts])
+        by_level, free = fields[: 2 * levels], fields[2 * levels + 1 : -1]
+        return DeviceObjective(by_level[::2], by_level[1::2], devices=fields[2 * levels], free=free, misfit=fields[-1])
 
 
 class Pruning(NamedTuple):
@@ -110,41 +184,6 @@ class Pruning(NamedTuple):
 
 NO_PRUNING: Final = Pruning()
 
-
-class Pruner:
-    """Tells what can be dropped for the groups of one request, whose counters come first.
-
-    The example above: for two GPUs and three NICs, one device outside is too few for the first group by one, and none
-    is too few for the second by three.
-
-    >>> counters = Counters([Counter(2, 2), Counter(3, 3)])
-    >>> groups = [Group(label="gpu", options={}, count=2), Group(label="nic", options={}, count=3)]
-    >>> pruning = Pruner(groups, counters).pruning([-1, -3])
-    >>> gpu, nic = counters.units
-    >>> [counters.reaches(state, pruning.floor) for state in (3 * nic, gpu + 2 * nic, gpu + 3 * nic)]
-    [False, False, True]
-    """
-
-    def __init__(self, groups: Sequence[Group], counters: Counters) -> None:
-        self._guard = counters.guard
-        self._rows = [
-            (unit, counters.mask([index]), -group.count if not group.per_subtree else -inf)
-            for index, (group, unit) in enumerate(zip(groups, counters.units, strict=False))
-        ]
-
-    def pruning(self, spare: Sequence[int]) -> Pruning:
-        """Return what a table can do without; ``spare`` has by group the options outside minus what is wanted."""
-        if min(spare) >= 0:
-            return NO_PRUNING
-        floor, settled, final = self._guard, 0, 0
-        for (unit, mask, none_outside), more in zip(self._rows, spare, strict=True):
-            if more < 0:
-                floor += more * unit
-                if more == none_outside:
-                    settled, final = settled | mask, final - more * unit
-        return Pruning(floor, settled, final)
-
-
 Table = dict[int, list[int]]
 """State -> the costs of the best ways to get there, ascending."""
 
@@ -156,37 +195,32 @@ _Partners = Sequence[Sequence[tuple[int, int]]]
 
 
 class Tables:
-    """Merges the tables of one search: ``max_ways`` are kept for each state, the budget counts pairs of states."""
+    """Merges the tables of one search: ``max_ways`` are kept for each state, the budget counts pairs of states.
+
+    Once the budget is hit, tables are unreliable.
+    """
 
     def __init__(self, counters: Counters, *, max_ways: int, budget: Budget) -> None:
         self._counters = counters
         self._max_ways = max_ways
         self.budget = budget
 
-    @property
-    def is_over(self) -> bool:
-        """Whether the budget was hit; tables are unreliable then."""
-        return self.budget.was_hit
-
     def merged(self, left: Table, right: Table, pruning: Pruning = NO_PRUNING) -> Table:
-        """Return the table of two disjoint sets of devices together, pruned."""
+        """Return the table of two disjoint sets of devices together, without states that cannot be completed."""
         if left == NOTHING_TAKEN:
             self.budget.take(len(right))
-            return {0: [0]} if self.is_over else self._pruned(right, pruning)
-        # A state with one NIC is merged only with states that have the other two, if no further NIC is to come.
-        by_settled: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        for state, costs in right.items():
-            by_settled[state & pruning.settled].append((costs[0], state))
-        partners = [by_settled.get(pruning.final - (state & pruning.settled), ()) for state in left]
-        self.budget.take(max(len(left), sum(map(len, partners))))
-        if self.is_over:
-            return {0: [0]}
-        table = self._best_of(left, partners) if self._max_ways == 1 else self._several_of(left, right, partners)
-        return self._pruned(table, pruning)
-
-    def _pruned(self, table: Table, pruning: Pruning) -> Table:
-        """Drop states that the devices outside cannot complete."""
-        if not pruning.floor:
+            table = right
+        else:
+            # A state with one NIC is merged only with states that have the other two, if no further NIC is to come.
+            by_settled: dict[int, list[tuple[int, int]]] = defaultdict(list)
+            for state, costs in right.items():
+                by_settled[state & pruning.settled].append((costs[0], state))
+            partners = [by_settled.get(pruning.final - (state & pruning.settled), ()) for state in left]
+            self.budget.take(max(len(left), sum(map(len, partners))))
+            if self.budget.was_hit:
+                return {0: [0]}
+            table = self._best_of(left, partners) if self._max_ways == 1 else self._several_of(left, right, partners)
+        if not pruning.floor or self.budget.was_hit:
             return table
         floor, guard = pruning.floor, self._counters.guard  # ``Counters.reaches``, but without a call for each state.
         return {state: costs for state, costs in table.items() if (state + floor) & guard == guard}
@@ -196,35 +230,29 @@ class Tables:
         value = self._counters.value
         self.budget.take(len(left) * len(right))
         table: Table = defaultdict(list)
-        for state, partner in product(left, right) if not self.is_over else ():
+        for state, partner in product(left, right) if not self.budget.was_hit else ():
             joint = self._counters.settled(state + partner)
             if joint is not None and all([value(state, index) + value(partner, index) <= cap for index, cap in caps]):
                 table[joint] += [cost + more for cost in left[state] for more in right[partner]]
         return {state: sorted(costs)[: self._max_ways] for state, costs in table.items()}
 
     def _several_of(self, left: Table, right: Table, partners: _Partners) -> Table:
-        counters, max_ways = self._counters, self._max_ways
-        offset, guard, forbids, sticky = counters.offset, counters.guard, counters.forbids, counters.sticky
         pairs: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
         for (state, costs), row in zip(left.items(), partners, strict=True):
-            with_offset, cost = state + offset, costs[0]
             for more, partner in row:
-                joint, too_high = state + partner, (with_offset + partner) & guard
-                if too_high:
-                    if too_high & forbids:
-                        continue
-                    joint = counters.cut(joint, too_high) if too_high & sticky else joint - (too_high >> 1)
-                pairs[joint].append((cost + more, state, partner))
+                joint = self._counters.settled(state + partner)
+                if joint is not None:
+                    pairs[joint].append((costs[0] + more, state, partner))
         table = {}
         for joint, of_state in pairs.items():
-            cheapest = sorted(of_state)[:max_ways]  # Each further pair costs at least as much as each of these.
+            cheapest = sorted(of_state)[: self._max_ways]  # Each further pair costs at least as much as each of these.
             pairs_of_costs = [product(left[state], right[partner]) for _least, state, partner in cheapest]
             sums = [cost + more for costs in pairs_of_costs for cost, more in costs]
-            table[joint] = sorted(sums)[:max_ways]
+            table[joint] = sorted(sums)[: self._max_ways]
         return table
 
     def _best_of(self, left: Table, partners: _Partners) -> Table:
-        """Merge where only the best way to each state is kept, in half the time."""
+        """Merge where only the best way to each state is kept: half of a search's time, so ``settled`` is inlined."""
         counters = self._counters
         offset, guard, forbids, sticky = counters.offset, counters.guard, counters.forbids, counters.sticky
         best: dict[int, int] = {}

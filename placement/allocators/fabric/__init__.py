@@ -15,7 +15,7 @@ starts over. This ends with an optimal answer, and asks few sites.
 
 from collections.abc import Hashable, Sequence
 
-from placement.allocators.budget import Budget
+from placement.allocators import Budget
 from placement.allocators.fabric.search import Holds, MembersByKind, Mix, Posting, Site, fewest_sites
 
 WeightMatrix = Sequence[Sequence[int | None]]

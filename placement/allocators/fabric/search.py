@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
 
-from placement.allocators.budget import Budget
+from placement.allocators import Budget
 
 Mix = tuple[int, ...]
 """The number of members of each kind."""

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-from placement.allocators.budget import Budget
+from placement.allocators import Budget
 
 Purse = tuple[int, ...]
 """A joint cap, class by class, on what may be taken from the things that draw on it."""

@@ -15,7 +15,7 @@ from functools import cached_property
 from math import lcm
 from typing import Protocol, TypeVar, cast
 
-from placement.allocators.budget import Budget
+from placement.allocators import Budget, natural_key
 from placement.allocators.entries import Number, exact
 from placement.allocators.fair_share.fewest import Choices, Cost, FewestSearch, Kind, fewest
 from placement.allocators.fair_share.gate import is_next, overdraft
@@ -23,7 +23,6 @@ from placement.allocators.fair_share.order import added
 from placement.allocators.fair_share.rights import ClaimRights, Freed, Held, Need, Parting, queue_of
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Amounts, way
-from placement.allocators.natural_order import natural_key
 
 _Sort = tuple[str, tuple[int, ...], bool, tuple[int, ...], Freed]
 """What things of a kind have in common: the leaf, what each takes, whether it is bound by its owner's entitlement, what

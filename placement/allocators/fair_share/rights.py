@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from placement.allocators import natural_key
 from placement.allocators.entries import Number, exact
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import SEPARATOR, Amounts, way
-from placement.allocators.natural_order import natural_key
 
 Need = str | tuple[int, str]
 """A class that has to be free in a place as a whole, or in a numbered part of it."""

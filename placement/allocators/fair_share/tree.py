@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from placement.allocators import natural_key
 from placement.allocators.entries import InvalidEntry, Number, check_number, exact
-from placement.allocators.natural_order import natural_key
 
 Amounts = Mapping[str, int]
 """Resource class -> amount, in whole units."""

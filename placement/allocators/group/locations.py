@@ -7,9 +7,9 @@ from fractions import Fraction
 from math import lcm
 from typing import NamedTuple
 
+from placement.allocators import natural_key
 from placement.allocators.group.scorers import Phase, Scorer, ScorerChoice, Used, in_units
 from placement.allocators.group.tree import ANYWHERE, Capacity, Location, Path
-from placement.allocators.natural_order import natural_key
 
 ROUNDING = 10**12
 """The resolution of scores that are not fractions of an allocatable amount: one part in this many."""

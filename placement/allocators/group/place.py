@@ -11,7 +11,7 @@ placed raises the score by as much as it does at its best location.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from placement.allocators.budget import Budget
+from placement.allocators import Budget
 from placement.allocators.group.locations import Locations, ScoredCapacity
 from placement.allocators.group.objective import USUAL_RULES, Objective, Rules, Weights
 from placement.allocators.group.requirements import RequirementNode, Requirements

@@ -9,8 +9,8 @@ compared; its index is a label (the paper's partition, equations 4 to 13).
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from placement.allocators import natural_key
 from placement.allocators.group.scorers import ANY_AMOUNT, Phase, Units
-from placement.allocators.natural_order import natural_key
 
 Path = tuple[tuple[str, str], ...]
 """A location's address: the (level, name) pairs from just below the root down to it; () for the root."""

@@ -8,8 +8,7 @@ from typing import Any
 import orjson
 from flask import Response
 
-from placement.allocators.compactness import Counts
-from placement.allocators.ranking_profile import RankingProfile
+from placement.allocators.ranking_profile import Counts, RankingProfile
 from placement.api.allocations import MAPPINGS, PROVIDER_ALLOCATION, UUID_KEY
 from placement.api.call import Call
 from placement.api.fields import MAX_ITEMS, Array, BodyPath, Faults, Map, Object

@@ -16,8 +16,8 @@ from math import prod
 from operator import call, itemgetter, or_
 from typing import NamedTuple
 
-from placement.allocators.budget import Budget
-from placement.allocators.compactness import Counts
+from placement.allocators import Budget
+from placement.allocators.ranking_profile import Counts
 from placement.candidates.canonical import CanonicalForm, Memo, Sketch, with_places
 from placement.candidates.compose.constraints import Constraint
 from placement.candidates.compose.slots import ChoicesOfForm, RequestBudget, SlotComposer

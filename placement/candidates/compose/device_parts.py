@@ -9,8 +9,8 @@ from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import NamedTuple
 
+from placement.allocators import natural_key, natural_order
 from placement.allocators.devices import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request
-from placement.allocators.natural_order import natural_key, natural_order
 from placement.candidates.canonical import UsefulRoom, useful_room
 from placement.candidates.fragmentation import DeviceJudge
 from placement.domain.places import Levels, upwards

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from operator import itemgetter
 
-from placement.allocators.budget import Budget
+from placement.allocators import Budget
 from placement.allocators.devices import THE_DEVICE, DeviceAllocation, DeviceAllocations, allocate, host_key
 from placement.candidates.canonical import Memo
 from placement.candidates.compose.device_parts import (

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import NamedTuple
 
-from placement.allocators.budget import Budget
+from placement.allocators import Budget
 from placement.allocators.group.objective import Rules
 from placement.allocators.group.place import STEPS, STEPS_OF_A_TRY, Placement, place
 from placement.allocators.group.scorers import ANY_AMOUNT, Phase, Units

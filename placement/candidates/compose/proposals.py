@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from placement.allocators.budget import Budget
-from placement.allocators.compactness import Counts
+from placement.allocators import Budget
+from placement.allocators.ranking_profile import Counts
 from placement.candidates.compose.ruled_out import WantedFree
 from placement.domain.places import upwards
 from placement.domain.planner_request import THE_DEVICE

@@ -11,7 +11,7 @@ from math import prod
 from operator import itemgetter
 from typing import NamedTuple
 
-from placement.allocators.budget import Budget
+from placement.allocators import Budget
 from placement.candidates.canonical import Memo, Sketch, Sketcher, numbered
 from placement.candidates.compose.constraints import Constraint, constraints_on
 from placement.domain.search_plan import LIMITS, Choice, Plan, Slot

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from placement.allocators.budget import Budget
+from placement.allocators import Budget
 from placement.candidates.compose.slots import RequestBudget
 from placement.candidates.explain.alike_trees import AlikeTrees, SearchInTree, SlotSearch, serving_trees
 from placement.candidates.explain.conditions import (

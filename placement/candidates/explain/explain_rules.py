@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.allocators.budget import Budget
+from placement.allocators import Budget
 from placement.allocators.bundle_packing import most_that_fit
 from placement.allocators.group.tree import NamedGroup, partition
 from placement.candidates.compose.proposals import ProposalComposer

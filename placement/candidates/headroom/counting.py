@@ -9,7 +9,7 @@ from itertools import islice
 
 import numpy as np
 
-from placement.allocators.budget import Budget
+from placement.allocators import Budget
 from placement.allocators.bundle_packing import Bundle, BundlePacking, Copies, drawn, exactly, undominated
 from placement.candidates.compose.slots import RequestBudget, SlotComposer
 from placement.candidates.headroom.division import Formula, OpenSlot, formula_for, least, open_slots

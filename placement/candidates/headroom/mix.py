@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.allocators.budget import Budget
+from placement.allocators import Budget
 from placement.allocators.bundle_packing import Copies, most_that_fit
 from placement.candidates.headroom.counting import CopyCounter, CountedTrees, total
 from placement.candidates.headroom.forms import ENDLESS, Cell, CloudInForms, TreesOfForm

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.allocators.budget import Budget
+from placement.allocators import Budget
 from placement.allocators.bundle_packing import BundlePacking, Copies, exactly, undominated
 from placement.candidates.compose.proposals import Proposal, ProposalComposer
 from placement.candidates.headroom.counting import CountedTrees

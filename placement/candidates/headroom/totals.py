@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from placement.allocators.budget import Budget
+from placement.allocators import Budget
 from placement.allocators.bundle_packing import Copies
 from placement.candidates.headroom.counting import CopyCounter, CountedTrees, in_all_trees, total
 from placement.candidates.headroom.division import formula_for

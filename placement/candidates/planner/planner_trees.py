@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from placement.allocators.natural_order import natural_order
+from placement.allocators import natural_order
 from placement.candidates.canonical import CanonicalForm, Memo
 from placement.candidates.compose.proposals import Lock, Proposal, Proposals
 from placement.candidates.serving import Serving

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.allocators.budget import Budget
+from placement.allocators import Budget
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.compose.proposals import Proposal, ProposalComposer
 from placement.candidates.compose.ruled_out import AnyChoice, PlacesInUse

@@ -6,7 +6,7 @@ from heapq import merge
 from itertools import islice, repeat
 from operator import attrgetter
 
-from placement.allocators.budget import Budget
+from placement.allocators import Budget
 from placement.candidates.compose.devices import DeviceComposer
 from placement.candidates.compose.paths import PathComposer
 from placement.candidates.compose.proposals import Proposal, ProposalComposer

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
-from placement.allocators.budget import Budget
+from placement.allocators import Budget
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.planner.member_places import MemberPlaces
 from placement.candidates.planner.planner_search import PlannerSearch

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from placement.allocators.budget import Budget
+from placement.allocators import Budget
 from placement.allocators.fabric import Mix, Posting
 from placement.candidates.planner.planner_search import PlannerSearch
 from placement.candidates.planner.planner_trees import HostSketch, read_off

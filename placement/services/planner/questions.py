@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from placement.allocators.budget import Budget
+from placement.allocators import Budget
 from placement.allocators.devices import STEPS
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.compose.devices import DeviceComposer

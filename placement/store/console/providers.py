@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Select, and_, false, func, or_, select
 
-from placement.allocators.natural_order import natural_key
+from placement.allocators import natural_key
 from placement.store.connection.prepared import chunks
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.console.stocks import MAX_CHANGES

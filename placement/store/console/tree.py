@@ -8,7 +8,7 @@ from typing import NamedTuple
 import os_traits
 from sqlalchemy import ColumnElement, Join, Select, and_, distinct, func, select
 
-from placement.allocators.natural_order import natural_key
+from placement.allocators import natural_key
 from placement.store.bulk_read import BulkRead, bulk_read
 from placement.store.connection.unit_of_work import Transaction
 from placement.store.console.consumers import ALLOCATIONS_IN_TREES, A

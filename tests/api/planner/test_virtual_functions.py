@@ -4,7 +4,7 @@ import pytest
 
 from tests.api.conftest import Api
 from tests.claims import ask
-from tests.planner_hosts import CLAIMS, consumer, planned, provider, register, uuid_of
+from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, planned, provider, register, uuid_of
 
 FUNCTION = {"resources": {"SRIOV_NET_VF": 1}, "vf_selector": []}
 SWITCH = "CUSTOM_HW_PCIE_SWITCH"
@@ -53,7 +53,7 @@ def test_the_best_fitting_provider_of_a_nic_is_taken(host: Api) -> None:
     assert functions(host, labelled) == {"_A": "more"}
 
 
-def test_functions_of_different_cards_also_where_one_cards_functions_lie_in_different_places(api: Api) -> None:
+def test_of_a_card_with_functions_in_different_places_those_of_one_place_serve(api: Api) -> None:
     """Each of two cards has functions behind two switches."""
     register(api, numa_nodes=[[{"gpus": 1, "nics": 0}]])
     for card in "ab":
@@ -61,8 +61,7 @@ def test_functions_of_different_cards_also_where_one_cards_functions_lie_in_diff
         for place in "01":
             place_of_card = f"host-{card}{place}"
             provider(api, place_of_card, uuid_of(f"host-{card}"), {"SRIOV_NET_VF": {"total": 4}}, [SWITCH])
-    (pair,) = planned(api, {"groups": {"_VF": {**FUNCTION, "count": 2}}})
-    assert pair["_VF"] == ["host-a0", "host-b0"]
+    answer = ask(api, "POST", CANDIDATES, body={"groups": {"_VF": {**FUNCTION, "count": 2}}})
+    (pair,) = [candidate["mappings"]["_VF"] for candidate in answer["allocation_requests"]]
+    assert (pair, answer["complete"]) == ([uuid_of("host-a0"), uuid_of("host-b0")], False)
     assert planned(api, {"groups": {"_VF": {**FUNCTION, "count": 3}}}) == []
-    together = {"within": [{"groups": ["_VF"], "level": "pcie"}]}
-    assert planned(api, {"groups": {"_VF": {**FUNCTION, "count": 2}}, **together}) == []

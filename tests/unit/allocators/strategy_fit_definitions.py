@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from placement.allocators import natural_key
 from placement.allocators.entries import best_match, exact
-from placement.allocators.natural_order import natural_key
 from placement.allocators.strategy_fit.profile import MAX_NODE_SCORE, Fit, Profile, Proportional, Sra
 from placement.allocators.strategy_fit.scorer import ScoredNode, asked_amounts
 

@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.budget import Budget
+from placement.allocators import Budget
 from placement.allocators.bundle_packing import BundlePacking, Copies, drawn
 
 seeds = st.integers(0, 2**32).map(Random)

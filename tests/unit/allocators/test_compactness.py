@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.compactness import MAX_COMPACTNESS, compactness
+from placement.allocators.ranking_profile import MAX_COMPACTNESS, compactness
 
 COUNTS = st.lists(st.integers(1, 40), min_size=3, max_size=3).map(tuple)
 

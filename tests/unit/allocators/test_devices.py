@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from placement.allocators.budget import Budget
+from placement.allocators import Budget
 from placement.allocators.devices import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request, allocate
 
 LEVELS = ("numa", "pcie")
@@ -276,14 +276,15 @@ def test_unknown_groups_and_levels_are_refused(rules) -> None:
         allocate(cloud, Request(groups=(group(cloud, "gpu", 1),), **rules))
 
 
-def test_functions_of_one_card_are_known_as_such_on_different_switches() -> None:
-    """A NIC may have a port below each switch: a request for two cards does not get both ports of one."""
+def test_a_card_on_two_switches_serves_different_cards_from_one_of_them() -> None:
+    """A NIC may have a port below each switch: a request for two cards never gets both, and learns that more may be."""
     ports = [("a0", "pcie0", "a"), ("a1", "pcie1", "a"), ("b0", "pcie1", "b")]
     cloud = Host(LEVELS, tuple([Device(name, ("numa0", place), card=card) for name, place, card in ports]))
     nics = Group(label="nic", options={"a0": 0, "a1": 0, "b0": 0}, count=2, by_card=True)
-    assert chosen(cloud, nics, within=(InOnePlace(groups=("nic",), level="pcie"),)) == "a1 b0"
+    found = allocate(cloud, Request(groups=(nics,)))
+    assert (found.best.devices["nic"], found.complete) == (("a0", "b0"), False)
     without_b = replace(nics, options={"a0": 0, "a1": 0})
-    assert chosen(cloud, without_b) is None
+    assert allocate(cloud, Request(groups=(without_b,))).best is None
 
 
 def test_a_class_that_a_device_does_not_list_is_unlimited():

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from placement.allocators import natural_key
 from placement.allocators.group.locations import Locations
 from placement.allocators.group.objective import Rules
 from placement.allocators.group.place import place
 from placement.allocators.group.requirements import Requirements
 from placement.allocators.group.scorers import Phase, Scorer, Used, Verdict, scorer_by_name
 from placement.allocators.group.tree import ANYWHERE, Capacity, Location, Requirement
-from placement.allocators.natural_order import natural_key
 from tests.examples import examples
 from tests.unit.allocators.group_instances import Everything, choice_of
 from tests.unit.allocators.group_random import instances, random_instance

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.natural_order import natural_key, natural_order
+from placement.allocators import natural_key, natural_order
 from tests.examples import examples
 
 BEGINNINGS = st.sampled_from(["", "host", "host1", "host12-", "7"])
