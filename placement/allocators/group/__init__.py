@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from placement.allocators import natural_key
-from placement.allocators.group.objective import USUAL_RULES, Objective, Rules
+from placement.allocators.group.locations import USUAL_RULES, Objective, Rules
 from placement.allocators.group.place import place
 from placement.allocators.group.scorers import Phase
 from placement.allocators.group.tree import Path, Placed, Requirement, join_name, location_tree, requirement_tree

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from placement.allocators import Budget
-from placement.allocators.group.locations import Locations, ScoredCapacity
-from placement.allocators.group.objective import USUAL_RULES, Objective, Rules, Weights
-from placement.allocators.group.requirements import RequirementNode, Requirements
+from placement.allocators.group.locations import USUAL_RULES, Locations, Objective, Rules, ScoredCapacity, Weights
+from placement.allocators.group.requirements import OUTERMOST, RequirementNode, Requirements
+from placement.allocators.group.scorers import Phase
 from placement.allocators.group.sibling_tables import SiblingTables
-from placement.allocators.group.state import OUTERMOST, CapacityState, Option, Pick, Picks, State
+from placement.allocators.group.state import CapacityState, State
 from placement.allocators.group.tree import Location, Path, Placed, Requirement
 
 MAX_REQUIREMENTS = 200
@@ -76,39 +76,29 @@ def place(
     """
     budget = Budget(STEPS) if budget is None else budget
     locations = Locations(root, rules.scorer_for)
-    built = Requirements(locations)
-    nodes = built.nodes(requirements)
-    if sum([node.size[0] for node in nodes]) > MAX_REQUIREMENTS:
+    built = Requirements(locations, requirements, distinct=rules.distinct)
+    if len(built.in_order) > MAX_REQUIREMENTS:
         raise ValueError(f"At most {MAX_REQUIREMENTS} requirements, their parts included, can be placed at once.")
-    unmet = tuple([requirement for node in nodes for requirement in _hopeless(node)])
+    unmet = tuple([requirement for node in built.containers for requirement in _hopeless(node)])
     if unmet:
         return Placement(feasible=False, complete=True, unmet=unmet)
-    return _best_placement(locations, built, nodes, rules, budget=budget)
-
-
-def _best_placement(
-    locations: Locations, built: Requirements, nodes: Sequence[RequirementNode], rules: Rules, *, budget: Budget
-) -> Placement:
     weights = Weights(locations, rules.levels)
-    ordered = sorted(nodes, key=lambda node: node.rank_of_container)
-    picks = Picks(locations, ordered, distinct=rules.distinct)
     tables = SiblingTables(locations, weights, built, distinct=rules.distinct)
-    if tables.applies(ordered):
-        places, complete = tables.best(ordered[0]), True
+    if tables.applies(built.containers):
+        places, complete = tables.best(built.containers[0]), True
         # This is polynomial and runs to its end regardless of the budget, but leaves less of it to others.
         budget.take(min(budget.remaining, tables.tries * STEPS_OF_A_TRY))
     else:
-        places = _BranchAndBound(locations, weights, picks, budget=budget).best()
+        places = _BranchAndBound(locations, weights, built, budget=budget).best()
         complete = not budget.was_hit
     if places is None:
         return Placement(feasible=False, complete=complete)
-    location_of = {id(node): location for node, location in places}
-    state = State(locations, weights, picks.all)
-    for pick in picks.all:
-        after = state.capacities_after(pick, location_of[id(pick.node)])
+    state = State(locations, weights, built.in_order)
+    for node in built.in_order:
+        after = state.capacities_after(node, places[node.index])
         assert after is not None, "What was found fits."
-        state.place(pick, location_of[id(pick.node)], after)
-    placed = tuple([_placed(node, locations, location_of) for node in nodes])
+        state.place(node, places[node.index], after)
+    placed = tuple([_placed(node, locations, places) for node in built.containers])
     return Placement(feasible=True, complete=complete, placed=placed, objective=state.objective(), taken=state.taken())
 
 
@@ -118,40 +108,41 @@ def _hopeless(node: RequirementNode) -> list[Requirement]:
     return inside or ([] if node.viable else [node.requirement])
 
 
-def _placed(node: RequirementNode, locations: Locations, location_of: Mapping[int, int]) -> Placed:
-    parts = tuple([_placed(part, locations, location_of) for part in node.parts_as_given])
-    return Placed(node.requirement, locations.all[location_of[id(node)]].path, parts)
+def _placed(node: RequirementNode, locations: Locations, places: Mapping[int, int]) -> Placed:
+    parts = tuple([_placed(part, locations, places) for part in node.parts_as_given])
+    return Placed(node.requirement, locations.all[places[node.index]].path, parts)
 
 
-_RatedOption = tuple[int, Option, tuple[tuple[CapacityState, ...], int]]
-"""(the gain, the option, the state of its location afterwards)."""
+_Choice = tuple[int, int, tuple[tuple[CapacityState, ...], int]]
+"""(the gain, the location, its state afterwards)."""
 
 
 class _BranchAndBound:
     """One search."""
 
-    def __init__(self, locations: Locations, weights: Weights, picks: Picks, *, budget: Budget) -> None:
-        self._picks: Sequence[Pick] = picks.all
-        self._options = picks.options
-        self._state = State(locations, weights, picks.all)
+    def __init__(self, locations: Locations, weights: Weights, requirements: Requirements, *, budget: Budget) -> None:
+        self._requirements = requirements
+        self._nodes: Sequence[RequirementNode] = requirements.in_order
+        self._state = State(locations, weights, self._nodes)
         self._locations = locations
         self._budget = budget
         self._memo: dict[tuple[int, int], tuple[int, bool]] = {}
-        """(depth, number of the state) -> the most that the remaining picks add, and whether that is exact."""
-        self._taken: list[Option] = []
+        """(depth, number of the state) -> the most that the remaining requirements add, and whether that is exact."""
+        self._depth = 0
         self._worth = 0
-        self._incumbent: list[Option] | None = None
+        self._incumbent: list[int] | None = None
         self._incumbent_worth = 0
         # No placement, whole or partial, is worth as much as this or as little as its negative.
         self._limit = 2 * weights.score * weights.square
         gains = [0]
-        for pick in reversed(self._picks):
-            places = [locations.all[location].capacities for location in pick.node.viable if pick.counts]
-            rises = [sum([self._rise(place[base], amount) for base, amount in pick.node.amounts]) for place in places]
+        for node in reversed(self._nodes):
+            is_running = node.phase is Phase.RUNNING
+            places = [locations.all[location].capacities for location in node.viable if is_running]
+            rises = [sum([self._rise(place[base], amount) for base, amount in node.amounts]) for place in places]
             gains.append(gains[-1] + max(rises, default=0))
         tightest = len(locations.all) * weights.square**2
         self._bounds = [gain * weights.score + tightest for gain in reversed(gains)]
-        """By depth, the most that all picks from there on can be worth."""
+        """By depth, the most that all requirements from there on can be worth."""
 
     def _rise(self, capacity: ScoredCapacity, amount: int) -> int:
         """Return the most by which an amount can raise the score of a resource."""
@@ -159,26 +150,23 @@ class _BranchAndBound:
             return self._locations.scale
         return self._locations.score(capacity, (amount,)) - self._locations.score(capacity)
 
-    def best(self) -> list[tuple[RequirementNode, int]] | None:
-        """Return the location of each node in the best placement; if the budget is hit, in the best one found by then.
+    def best(self) -> dict[int, int] | None:
+        """Return the location of each requirement, by index, in the best placement found before the budget is hit.
 
         None if there is no placement, or none was found.
         """
         worth = self._best(-4 * self._limit)
-        options = None if worth is None else self._first_in_natural_order(worth)
+        locations = None if worth is None else self._first_in_natural_order(worth)
         if self._budget.was_hit:
-            options = self._incumbent
-        if options is None:
-            return None
-        taken = zip(self._picks, options, strict=True)
-        return [pair for pick, option in taken for pair in zip(pick.nodes, option.chain, strict=True)]
+            locations = self._incumbent
+        return None if locations is None else dict(enumerate(locations))
 
     def _best(self, floor: int) -> int | None:
-        """Return the most that the remaining picks can add, or None if that does not exceed the floor."""
-        depth = len(self._taken)
-        if depth == len(self._picks):
+        """Return the most that the remaining requirements can add, or None if that does not exceed the floor."""
+        depth = self._depth
+        if depth == len(self._nodes):
             if self._incumbent is None or self._worth > self._incumbent_worth:
-                self._incumbent, self._incumbent_worth = list(self._taken), self._worth
+                self._incumbent, self._incumbent_worth = list(self._state.where), self._worth
             return 0 if floor < 0 else None
         key = (depth, self._state.number)
         bound, is_exact = self._memo.get(key, (self._limit, False))
@@ -188,14 +176,15 @@ class _BranchAndBound:
         if bound <= floor:
             return None
         best = self._best_choice(depth, floor, bound)
-        if not self._budget.was_hit:
+        if best is None and not self._budget.was_hit:
             # If the floor excluded nothing, no placement exists at all, whatever floor is asked for later.
-            nothing_above = floor if floor > -self._limit else -8 * self._limit
-            self._memo[key] = (nothing_above, False) if best is None else (best, True)
+            self._memo[key] = (floor if floor > -self._limit else -8 * self._limit), False
+        elif best is not None:
+            self._memo[key] = best, True
         return best
 
     def _best_choice(self, depth: int, floor: int, bound: int) -> int | None:
-        """Try a pick's choices, the most promising first, until one reaches the upper bound."""
+        """Try a requirement's choices, the most promising first, until one reaches the upper bound."""
         best = floor
         for choice in sorted(self._choices(depth), key=lambda choice: -choice[0]):
             better = self._try(choice, best)
@@ -207,45 +196,47 @@ class _BranchAndBound:
                     break
         return best if best > floor else None
 
-    def _try(self, choice: _RatedOption, floor: int) -> int | None:
-        gain, option, after = choice
-        self._state.place(self._picks[len(self._taken)], option.location, after)
-        self._taken.append(option)
-        self._worth += gain
+    def _try(self, choice: _Choice, floor: int) -> int | None:
+        gain, _location, _after = choice
+        self._take(choice)
         better = self._best(floor - gain)
         self._worth -= gain
-        self._taken.pop()
+        self._depth -= 1
         self._state.take_back()
         return None if better is None else better + gain
 
-    def _choices(self, depth: int) -> list[_RatedOption]:
-        """Return a pick's choices in natural order, one per class of interchangeable locations."""
-        pick, state = self._picks[depth], self._state
-        around = 0 if pick.parent == OUTERMOST else state.where[pick.parent]
+    def _take(self, choice: _Choice) -> None:
+        gain, location, after = choice
+        self._state.place(self._nodes[self._depth], location, after)
+        self._depth += 1
+        self._worth += gain
+
+    def _choices(self, depth: int) -> list[_Choice]:
+        """Return a requirement's choices in natural order, one per class of interchangeable locations."""
+        node, state = self._nodes[depth], self._state
+        around = 0 if node.parent == OUTERMOST else state.where[node.parent]
         tried = set()
         choices = []
-        for option in self._options(pick, around):
-            likeness = state.likeness(option)
-            if likeness in tried or state.is_barred(pick, option.location):
+        for trail in self._requirements.trails(node, around):
+            location, likeness = trail[-1], state.likeness(trail)
+            if likeness in tried or state.is_barred(node, location):
                 continue
             tried.add(likeness)
             self._budget.take(STEPS_OF_A_TRY)
-            after = state.capacities_after(pick, option.location)
+            after = state.capacities_after(node, location)
             if after is not None:
-                choices.append((state.worth(option.location, after[1]), option, after))
+                choices.append((state.worth(location, after[1]), location, after))
         return choices
 
-    def _first_in_natural_order(self, target: int) -> list[Option] | None:
-        """Reconstruct a placement worth the target, giving each pick in turn the first location that permits it."""
-        for depth, pick in enumerate(self._picks):
-            for gain, option, after in self._choices(depth):
-                met = self._try((gain, option, after), target - 1)
+    def _first_in_natural_order(self, target: int) -> list[int] | None:
+        """Reconstruct a placement worth the target, giving each requirement the first location that permits it."""
+        for depth in range(len(self._nodes)):
+            for choice in self._choices(depth):
+                met = self._try(choice, target - 1)
                 if self._budget.was_hit:
                     return None
                 if met is not None:
-                    self._state.place(pick, option.location, after)
-                    self._taken.append(option)
-                    self._worth += gain
-                    target -= gain
+                    self._take(choice)
+                    target -= choice[0]
                     break
-        return self._taken
+        return self._state.where

@@ -1,20 +1,25 @@
-"""Requirements as the search sees them: where each could go, and the order in which to place them.
+"""Requirements as the search sees them: where each could go, and in which order they are placed.
 
 The order depends on what is asked for and where it fits, never on labels: the requirement with the fewest locations
 goes first, then the one that asks for the most. Requirements that differ only in their labels are interchangeable.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from placement.allocators.group.locations import Locations
+from placement.allocators.group.locations import Locations, ScoredCapacity
 from placement.allocators.group.scorers import Phase
-from placement.allocators.group.tree import Requirement
+from placement.allocators.group.tree import ANYWHERE, Requirement
 
 Form = tuple[object, ...]
 """Everything about a requirement except labels."""
+
+Trail = tuple[int, ...]
+"""The path from just below the enclosing requirement's location down to a location that a requirement may have."""
+
+OUTERMOST = -1
 
 
 @dataclass(slots=True)
@@ -25,11 +30,20 @@ class RequirementNode:
         level: its level; "" for an outermost one.
         amounts: what the location itself must offer.
         parts_as_given: the nodes of the requirement's parts, in their order.
-        parts: the same in search order.
         form: everything but the labels.
+        parts: the same nodes in search order.
         viable: the locations where it would fit if it were alone.
         total: the summed amounts by (level, resource), parts included.
         size: the number of requirements, itself and its parts included, and the sum of all amounts.
+        index: its position in the search.
+        parent: the position of the enclosing requirement; OUTERMOST for a container.
+        container: the number of its container in the search.
+        siblings: the number of the group of requirements that must not share a location; 0 if there is no such rule.
+        end: one past the position of the last requirement inside it.
+        notes: marks on its location for as long as later decisions depend on it: its index + 1 while parts of it are to
+            come, minus the group number while siblings are.
+        ends: the notes that expire once it is placed, as (index of their requirement, note).
+        trails: the enclosing requirement's location -> what this one may have inside, in natural order; a cache.
     """
 
     requirement: Requirement
@@ -42,6 +56,14 @@ class RequirementNode:
     viable: frozenset[int] = frozenset()
     total: Counter[tuple[str, str]] = field(default_factory=Counter)
     size: tuple[int, int] = (0, 0)
+    index: int = 0
+    parent: int = OUTERMOST
+    container: int = 0
+    siblings: int = 0
+    end: int = 0
+    notes: tuple[int, ...] = ()
+    ends: list[tuple[int, int]] = field(default_factory=list)
+    trails: dict[int, list[Trail]] = field(default_factory=dict)
 
     @property
     def rank(self) -> tuple[object, ...]:
@@ -50,29 +72,64 @@ class RequirementNode:
 
     @property
     def rank_of_container(self) -> tuple[object, ...]:
-        """The sort key among containers: running ones come first."""
-        return self.phase is not Phase.RUNNING, self._scarcest(), *self.rank
+        """The sort key among containers: running ones first, then the one whose hardest part has fewest locations."""
+        return self.phase is not Phase.RUNNING, min([len(node.viable) for node in self.walk()]), *self.rank
 
-    def _scarcest(self) -> int:
-        """Return the number of locations where the most constrained part would fit."""
-        return min([len(self.viable), *[part._scarcest() for part in self.parts_as_given]])
+    def walk(self) -> Iterator["RequirementNode"]:
+        """Yield this requirement and all its parts in search order."""
+        yield self
+        for part in self.parts:
+            yield from part.walk()
 
 
 class Requirements:
-    """Builds nodes from requirements, for one tree of locations."""
+    """The requirements of some containers, for one tree of locations.
 
-    def __init__(self, locations: Locations) -> None:
+    Args:
+        distinct: whether parts of one requirement that have the same level, except ANYWHERE, must not share a location.
+
+    Raises:
+        ValueError: an amount is negative.
+    """
+
+    def __init__(self, locations: Locations, containers: Sequence[Requirement], *, distinct: bool) -> None:
         self._locations = locations
         self._viable: dict[Form, frozenset[int]] = {}
         self._free = [locations.free(index) for index in range(len(locations.all))]
+        self.containers = [self._node(requirement, phase=requirement.phase, level="") for requirement in containers]
+        """The outermost ones, in the order given."""
+        ordered = sorted(self.containers, key=lambda node: node.rank_of_container)
+        self.in_order = [node for container in ordered for node in container.walk()]
+        """All of them, in search order."""
+        for index, node in enumerate(self.in_order):
+            node.index, node.end = index, index + node.size[0]
+        for number, container in enumerate(ordered):
+            for node in container.walk():
+                node.container = number
+        self._sibling_groups = 0
+        for node in self.in_order:
+            for part in node.parts:
+                part.parent = node.index
+            if distinct:
+                self._keep_apart(node)
+            if node.parent != OUTERMOST and node.parts:
+                self._note(node, node.index + 1, last=node.end - 1)
 
-    def nodes(self, containers: Sequence[Requirement]) -> list[RequirementNode]:
-        """Return the nodes of containers, in the order given.
+    def _keep_apart(self, node: RequirementNode) -> None:
+        """Number the groups of a requirement's parts that must not share a location, and note who has taken one."""
+        levels = Counter([part.level for part in node.parts if part.level != ANYWHERE])
+        for level in [level for level, count in levels.items() if count > 1]:
+            self._sibling_groups += 1
+            siblings = [part for part in node.parts if part.level == level]
+            for part in siblings:
+                part.siblings = self._sibling_groups
+            for part in siblings[:-1]:
+                self._note(part, -part.siblings, last=siblings[-1].index)
 
-        Raises:
-            ValueError: an amount is negative.
-        """
-        return [self._node(requirement, phase=requirement.phase, level="") for requirement in containers]
+    def _note(self, node: RequirementNode, note: int, *, last: int) -> None:
+        """Mark a requirement's location until the ``last`` one has been placed."""
+        node.notes = (*node.notes, note)
+        self.in_order[last].ends.append((node.index, note))
 
     def _node(self, requirement: Requirement, *, phase: Phase, level: str) -> RequirementNode:
         if any([amount < 0 for amount in requirement.amounts.values()]):
@@ -98,19 +155,12 @@ class Requirements:
         place = self._locations.all[location]
         if node.requirement.only is not None and place.path not in node.requirement.only:
             return False
-        if not all([self._fits(location, base, amount, node.phase) for base, amount in node.amounts]):
-            return False
-        if not all([any([location < inner < place.end for inner in part.viable]) for part in node.parts_as_given]):
-            return False
-        return self.has_room(location, node.total)
-
-    def _fits(self, location: int, base: str, amount: int, phase: Phase) -> bool:
-        capacity = self._locations.all[location].capacities.get(base)
-        if capacity is None:
-            return False
-        if not capacity.scorer.diminishing:
-            return True
-        return capacity.scorer.judge(capacity.allocatable, capacity.used, (amount,), phase).fits
+        capacities = [(place.capacities.get(base), amount) for base, amount in node.amounts]
+        return (
+            all([capacity is not None and _may_fit(capacity, amount, node.phase) for capacity, amount in capacities])
+            and all([any([location < inner < place.end for inner in part.viable]) for part in node.parts_as_given])
+            and self.has_room(location, node.total)
+        )
 
     def has_room(self, location: int, total: Counter[tuple[str, str]]) -> bool:
         """Tell whether a location and everything inside it could have enough free in total.
@@ -119,6 +169,15 @@ class Requirements:
         """
         free = self._free[location]
         return all([amount <= free[key] for key, amount in total.items() if amount and key in free])
+
+    def trails(self, node: RequirementNode, around: int) -> list[Trail]:
+        """Return where a requirement may go inside a location, in natural order."""
+        if node.parent == OUTERMOST:
+            return [(0,)] if 0 in node.viable else []
+        if around not in node.trails:
+            inside = [inner for inner in self._locations.below(around, node.level) if inner in node.viable]
+            node.trails[around] = [self._locations.trail(around, inner) for inner in inside]
+        return node.trails[around]
 
     def exclude_each_other(self, nodes: Sequence[RequirementNode]) -> bool:
         """Tell whether no two of these requirements could ever share a location; False if that is not certain."""
@@ -133,3 +192,9 @@ class Requirements:
                 for location in node.viable & second.viable
             ]
         )
+
+
+def _may_fit(capacity: ScoredCapacity, amount: int, phase: Phase) -> bool:
+    """Tell whether an amount fits where nothing else is placed; what fits later only, its scorer does not rule out."""
+    judge = capacity.scorer.judge
+    return not capacity.scorer.diminishing or judge(capacity.allocatable, capacity.used, (amount,), phase).fits

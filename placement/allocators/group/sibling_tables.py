@@ -12,8 +12,7 @@ from math import prod
 from operator import add, le
 from typing import NamedTuple
 
-from placement.allocators.group.locations import Locations
-from placement.allocators.group.objective import Weights
+from placement.allocators.group.locations import Locations, Weights
 from placement.allocators.group.requirements import Form, RequirementNode, Requirements
 from placement.allocators.group.scorers import Phase
 from placement.allocators.group.tree import ANYWHERE
@@ -106,18 +105,18 @@ class SiblingTables:
         """How many times a requirement was tried at a location."""
         return len(self._served)
 
-    def best(self, node: RequirementNode, location: int = 0) -> list[tuple[RequirementNode, int]] | None:
-        """Return the location of a requirement and of all its parts, or None if there is no way.
+    def best(self, node: RequirementNode, location: int = 0) -> dict[int, int] | None:
+        """Return the location of a requirement and of all its parts, by index, or None if there is no way.
 
         Ties go to the parts in their order: each takes the first location in natural order.
         """
         served = self._best_at(node, location)
         if served is None:
             return None
-        placed = [(node, location)]
+        placed = {node.index: location}
         for parts, places in zip(_alike(node.parts, [part.level for part in node.parts]), served.inside, strict=True):
             for part, place in zip(parts, places, strict=True):
-                placed += self.best(part, place) or []
+                placed |= self.best(part, place) or {}
         return placed
 
     def _best_at(self, node: RequirementNode, location: int) -> ServedRequirement | None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from placement.allocators import Budget
-from placement.allocators.group.objective import Rules
+from placement.allocators.group.locations import Rules
 from placement.allocators.group.place import STEPS, STEPS_OF_A_TRY, Placement, place
 from placement.allocators.group.scorers import ANY_AMOUNT, Phase, Units
 from placement.allocators.group.tree import ANYWHERE, Capacity, Location, Path, Requirement, split_name, translated

@@ -8,8 +8,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from placement.allocators import natural_key
-from placement.allocators.group.locations import Locations
-from placement.allocators.group.objective import Rules
+from placement.allocators.group.locations import Locations, Rules
 from placement.allocators.group.place import place
 from placement.allocators.group.requirements import Requirements
 from placement.allocators.group.scorers import Phase, Scorer, Used, Verdict, scorer_by_name
@@ -117,24 +116,19 @@ def test_a_scorer_may_prefer_what_is_least_used(instance):
     check(instance.root, [running], distinct=instance.distinct, scorer_for=lambda _base: scorer)
 
 
-def in_order_of_search(root, requirements) -> list[tuple[int, ...]]:
+def in_order_of_search(root, requirements, *, distinct) -> list[tuple[int, ...]]:
     """Return the requirements in the order in which they are placed: the hardest first, parts after wholes."""
-    needs = Requirements(Locations(root, scorer_by_name)).nodes(requirements)
+    built = Requirements(Locations(root, scorer_by_name), requirements, distinct=distinct)
     keys = {}
 
-    def name(need, key) -> None:
-        keys[id(need)] = key
-        for number, part in enumerate(need.parts_as_given):
+    def name(node, key) -> None:
+        keys[node.index] = key
+        for number, part in enumerate(node.parts_as_given):
             name(part, (*key, number))
 
-    def walk(need):
-        yield keys[id(need)]
-        for part in need.parts:
-            yield from walk(part)
-
-    for number, need in enumerate(needs):
-        name(need, (number,))
-    return [key for need in sorted(needs, key=lambda need: need.rank_of_container) for key in walk(need)]
+    for number, node in enumerate(built.containers):
+        name(node, (number,))
+    return [keys[node.index] for node in built.in_order]
 
 
 @examples(125)
@@ -147,7 +141,7 @@ def test_of_the_best_placements_the_first_in_natural_order_is_taken(instance):
     worths = [(everything.worth(choice), choice) for choice in everything.choices()]
     best = max([worth for worth, _choice in worths if worth is not None], default=None)
     assume(best is not None)
-    order = in_order_of_search(root, requirements)
+    order = in_order_of_search(root, requirements, distinct=distinct)
 
     def places(choice):
         return [[(natural_key(level), natural_key(name)) for level, name in choice[key]] for key in order]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import pytest
 
 from placement.allocators.group import Container, GroupAllocation, Offer, allocate, best_node, released
-from placement.allocators.group.objective import Rules
+from placement.allocators.group.locations import Rules
 from placement.allocators.group.scorers import Phase
 
 INITIALISATION = Phase.INITIALISATION
