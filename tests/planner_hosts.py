@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.api.conftest import Api
 from tests.claims import Client, ask, claimed, new_uuid
-from tests.stored_providers import StoredProvider, store_providers
+from tests.stored_clouds import StoredProvider, store_providers
 
 SCRIPT = Path(__file__).parents[1] / "etc" / "placement" / "examples" / "register_gpu_host.py"
 _SPEC = importlib.util.spec_from_file_location("register_gpu_host", SCRIPT)

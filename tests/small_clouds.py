@@ -43,6 +43,9 @@ class Inventory:
     def units(self) -> tuple[int, int, int]:
         return self.min_unit, self.max_unit, self.step_size
 
+    def fits(self, amount: int) -> bool:
+        return self.min_unit <= amount <= min(self.left, self.max_unit) and amount % self.step_size == 0
+
 
 @dataclass(frozen=True)
 class Node:

@@ -24,7 +24,7 @@ from placement.store.tables import (
     traits,
 )
 from tests.claims import entry
-from tests.stored_providers import StoredProvider, store_providers
+from tests.stored_clouds import StoredProvider, store_providers
 
 NAMESPACE = uuid.UUID("5e5fb1d6-8d5e-4f0f-9a53-3b5fb9d1a5ef")
 PROVIDERS = ("host", "numa", "spare", "empty", "child")

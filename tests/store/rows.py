@@ -10,6 +10,7 @@ from placement.store.connection.database import Database
 from placement.store.locks import pass_write_gate
 
 VCPU, MEMORY_MB, DISK_GB = 0, 1, 2
+A_REQUEST = Origin("req-1", "u", "p", "PUT /allocations/<consumer_uuid>")
 
 Spot = tuple[int, int]
 
@@ -124,9 +125,9 @@ def _usage(rows: Iterable[tuple[int, int, int]]) -> dict[Spot, int]:
 
 
 @contextmanager
-def by_request() -> Iterator[None]:
+def by_request(origin: Origin = A_REQUEST) -> Iterator[None]:
     """Attribute everything written meanwhile to a request of this server in the journal."""
-    token = CURRENT_ORIGIN.set(Origin("req-1", "u", "p", "PUT /allocations/<consumer_uuid>"))
+    token = CURRENT_ORIGIN.set(origin)
     try:
         yield
     finally:

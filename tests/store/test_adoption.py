@@ -4,11 +4,8 @@ import subprocess
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
 from sqlalchemy import text
 
 from placement.app import create_app
@@ -17,17 +14,17 @@ from placement.store.checks import schema_check
 from placement.store.connection.database import Database
 from placement.store.lifecycle import schema
 from placement.store.lifecycle.reference_schema import SchemaRefused
-from placement.store.tables import metadata
 from tests import reference, servers
 from tests.api.conftest import Api
+from tests.claims import entry
 from tests.clouds import allocate, build, expect, provider
 from tests.databases import open_database
 from tests.http_calls import HttpCalls
 from tests.servers import Installation
 from tests.store.rows import VCPU, kept, run, summed
 from tests.store.rows import allocate as insert_allocations
+from tests.upgrades import differences
 
-VERSION_TABLES = {"alembic_version", "placement_server_version"}
 TREE = provider(
     "host",
     provider("numa0", VCPU=16, traits=["HW_NUMA_ROOT"]),
@@ -110,18 +107,6 @@ def migrate_reference(migrations: "subprocess.Popen[str]", directory: Path) -> M
     return migrate
 
 
-def differences(database: Database) -> list[Any]:
-    """Return the differences between the database and the tables that the code knows."""
-    with database.engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
-        found = compare_metadata(context, metadata)
-    return [one for one in found if one[0] != "remove_table" or one[1].name not in VERSION_TABLES]
-
-
-def answers(get, paths: list[str]) -> list[Any]:
-    return [get(path) for path in paths]
-
-
 def test_a_database_with_data_is_adopted_served_and_handed_back(
     installed: Installation,
     migrate_reference: Migrate,
@@ -138,7 +123,7 @@ def test_a_database_with_data_is_adopted_served_and_handed_back(
         paths = [f"/resource_providers/{id_}{end}" for id_ in cloud.providers.values() for end in (
             "", "/usages", "/inventories", "/allocations", "/traits", "/aggregates")]  # fmt: skip
         paths += [f"/allocations/{consumer}" for consumer in consumers]
-        before = answers(lambda path: call("GET", path, "1.39"), paths)
+        before = [call("GET", path, "1.39") for path in paths]
 
     assert schema.upgrade(database.engine) == ()
 
@@ -149,9 +134,9 @@ def test_a_database_with_data_is_adopted_served_and_handed_back(
     settings = Settings(database=DatabaseSettings(connection=empty_database_url), auth_strategy="noauth2")
     app = create_app(settings)
     api = Api(app)
-    assert answers(lambda path: ((answer := api.get(path)).status_code, answer.json), paths) == before
+    assert [((answer := api.get(path)).status_code, answer.json) for path in paths] == before
     new, host = str(uuid.uuid4()), cloud.providers["host"]
-    assert api.put(f"/allocations/{new}", claim(host, {"DISK_GB": 5})).status_code == 204
+    assert api.put(f"/allocations/{new}", entry({host: {"DISK_GB": 5}})).status_code == 204
     assert api.delete(f"/allocations/{consumers[0]}").status_code == 204
     app.extensions["placement"].database.dispose()
 
@@ -170,16 +155,6 @@ def test_a_database_with_data_is_adopted_served_and_handed_back(
             expect(call, "DELETE", f"/allocations/{consumer}", "1.39")
         for name in ("gpu", "numa0", "host"):
             expect(call, "DELETE", f"/resource_providers/{cloud.providers[name]}", "1.39")
-
-
-def claim(provider_uuid: str, resources: dict[str, int]) -> dict[str, Any]:
-    return {
-        "allocations": {provider_uuid: {"resources": resources}},
-        "project_id": "project",
-        "user_id": "user",
-        "consumer_generation": None,
-        "consumer_type": "INSTANCE",
-    }
 
 
 @pytest.mark.parametrize("revision", ["b4ed3a175331", "b5c396305c25", "422ece571366"])

@@ -1,5 +1,6 @@
 """The inputs of fair shares on each kind of database: plain integers, even where nobody owns anything."""
 
+import pytest
 from sqlalchemy import text
 
 from placement.store.connection.database import Database
@@ -57,32 +58,29 @@ def test_all_providers_count_each_rounded_as_for_claims(migrated: Database) -> N
     assert {type(row[-1]) for rows in found[1:] for row in rows} == {int}
 
 
-def test_an_aggregate_is_a_part_of_it(migrated: Database) -> None:
+def test_an_aggregate_is_a_part_of_it_and_one_that_does_not_exist_has_nothing(migrated: Database) -> None:
     filled(migrated)
     found = seen(migrated, "agg")
     assert found[0] == {VCPU: 0}
     assert found[1] == [("p", VCPU, 1), ("p", MEMORY_MB, 64)]
     assert found[3] == [("c", "JOB", VCPU, 1), ("c", "JOB", MEMORY_MB, 64)]
-
-
-def test_an_aggregate_that_does_not_exist_has_nothing(migrated: Database) -> None:
-    filled(migrated)
     assert seen(migrated, "other") == ({}, [], [], [])
 
 
-@reads
-def used(tx: Transaction, **only: list[str]) -> list[tuple[str | None, int, int]]:
-    return sorted(usage_by_owner(tx, UsageScope("project", CLASSES, **only)), key=repr)
+OF_P = [("p", VCPU, 3), ("p", MEMORY_MB, 64)]
 
 
-def test_only_consumers_of_some_types_may_count(migrated: Database) -> None:
+@pytest.mark.parametrize(
+    ("only", "expected"),
+    [
+        ({"types": ["JOB"]}, OF_P),
+        ({"types": ["unknown"]}, [(None, VCPU, 4)]),
+        ({"types": ["OTHER"]}, []),
+        ({"consumers": ["c", "d"]}, OF_P),
+        ({"consumers": ["c"], "types": ["unknown"]}, []),
+    ],
+)
+def test_only_some_consumers_or_types_of_them_may_count(migrated: Database, only, expected) -> None:
     filled(migrated)
-    assert used(migrated, types=["JOB"]) == [("p", VCPU, 3), ("p", MEMORY_MB, 64)]
-    assert used(migrated, types=["unknown"]) == [(None, VCPU, 4)]
-    assert used(migrated, types=["OTHER"]) == []
-
-
-def test_only_some_consumers_may_count(migrated: Database) -> None:
-    filled(migrated)
-    assert used(migrated, consumers=["c", "d"]) == [("p", VCPU, 3), ("p", MEMORY_MB, 64)]
-    assert used(migrated, consumers=["c"], types=["unknown"]) == []
+    usage = reads(usage_by_owner)(migrated, UsageScope("project", CLASSES, **only))
+    assert sorted(usage, key=repr) == expected

@@ -83,13 +83,6 @@ def raising(sqlstate: str) -> str:
 
 
 @pytest.fixture
-def postgresql(postgresql_url: str) -> Iterator[Database]:
-    opened = open_database(postgresql_url)
-    yield opened
-    opened.dispose()
-
-
-@pytest.fixture
 def sqlite(sqlite_url: str) -> Iterator[Database]:
     opened = open_database(sqlite_url)
     yield opened
@@ -186,11 +179,19 @@ def test_a_mistake_of_this_server_is_no_fault_of_the_database(database: Database
     assert not isinstance(caught.value, DatabaseFailed)
 
 
-def test_a_query_that_takes_too_long_is_not_to_be_sent_again(postgresql_url: str):
-    database = with_setting(postgresql_url, "statement_timeout=30ms")
-    refused = refusal_of(database, "SELECT pg_sleep(5)", unit="reads")
-    assert (refused.fault, refused.retry_after_s) == (faults.TOO_LONG, None)
-    assert refusal_of(database, "SELECT pg_sleep(5)").retry_after_s == faults.SOON_S
+@pytest.mark.parametrize(
+    ("setting", "statement", "unit", "refused_as"),
+    [
+        ("statement_timeout=30ms", "SELECT pg_sleep(5)", "reads", (faults.TOO_LONG.cause, None)),
+        ("statement_timeout=30ms", "SELECT pg_sleep(5)", "writes", (faults.TOO_LONG.cause, faults.SOON_S)),
+        ("default_transaction_read_only=on", "DELETE FROM consumers", "writes", ("read-only", faults.LATER_S)),
+    ],
+)
+def test_a_refusal_says_when_to_try_again(postgresql_url: str, setting: str, statement: str, unit: str, refused_as):
+    """A query that takes too long is not to be sent again."""
+    database = with_setting(postgresql_url, setting)
+    refused = refusal_of(database, statement, unit=unit)
+    assert (refused.fault.cause, refused.retry_after_s) == refused_as
     database.dispose()
 
 
@@ -221,15 +222,6 @@ def test_a_lock_that_is_not_given_in_time(postgresql: Database, postgresql_url: 
     create_provider(impatient, uuid=new_uuid(), name="h1")
     assert impatient.write_fault is None
     impatient.dispose()
-
-
-def test_a_server_that_takes_no_writes(postgresql_url: str):
-    database = with_setting(postgresql_url, "default_transaction_read_only=on")
-    database.attempts = 2
-    with pytest.raises(DatabaseFailed, match="read-only") as caught:
-        create_provider(database, uuid=new_uuid(), name="h1")
-    assert caught.value.retry_after_s == faults.LATER_S
-    database.dispose()
 
 
 @contextmanager

@@ -11,16 +11,13 @@ from sqlalchemy import func, insert, literal, select
 from placement.services.journal import JournalPruner, put_in_order
 from placement.services.providers import create_provider
 from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import writes
-from placement.store.journal.history import NOTHING, ROWS_AT_ONCE, prune_some
+from placement.store.journal.history import ROWS_AT_ONCE
 from placement.store.tables import placement_journal, utc_now
 from tests.claims import new_uuid
 
 DAYS = 90
 OLD = 2 * ROWS_AT_ONCE + 300
 J = placement_journal.c
-
-portion_of = writes(prune_some)
 
 
 @pytest.fixture
@@ -56,15 +53,6 @@ def test_all_that_is_too_old_goes_in_portions_and_nothing_else(
     assert times(database) == young
     assert "2300 rows of the journal were older than 90 days" in caplog.text
     assert JournalPruner(database, DAYS, pause_s=0).look() == 0
-
-
-def test_who_sees_that_another_one_deletes_leaves_it_to_them(database: Database) -> None:
-    first = portion_of(database, before())
-    assert first.rows == ROWS_AT_ONCE
-    second = portion_of(database, before())
-    assert second.rows == ROWS_AT_ONCE
-    assert portion_of(database, before(), oldest=first.oldest) == NOTHING
-    assert portion_of(database, before(), oldest=second.oldest).rows == OLD - 2 * ROWS_AT_ONCE
 
 
 def test_several_at_once_delete_each_row_once(database: Database) -> None:

@@ -5,10 +5,12 @@ from collections.abc import Callable
 
 import pytest
 
+from placement.domain.identity import Origin
 from placement.store.connection.database import Database
 from placement.store.lifecycle import schema
+from tests.rows_of_a_cloud import fill
 from tests.store.replayed import assert_same, journal_rows, replayed, tables_of
-from tests.store.rows import VCPU, add_providers, allocate, run, stocking
+from tests.store.rows import VCPU, add_providers, allocate, by_request, run
 from tests.store.test_triggers import STATEMENTS
 
 Statement = Callable[[random.Random], str]
@@ -67,32 +69,26 @@ def test_any_mix_of_statements_can_be_replayed(migrated: Database, seed: int) ->
             connection.exec_driver_sql(statement.replace("%", "%%"))
             if number % 10 == 9:
                 assert_same(replayed(journal_rows(connection)), tables_of(connection))
-        actions = {(row.kind, row.action) for row in journal_rows(connection)}
+        rows = journal_rows(connection)
+    actions = {(row.kind, row.action) for row in rows}
     assert {("allocation", "changed"), ("provider", "changed"), ("generation", "changed")} < actions
-
-
-def test_a_row_tells_what_changed_and_by_how_much(migrated: Database) -> None:
-    with migrated.writer.begin() as connection:
-        add_providers(connection, 1)
-        run(
-            connection,
-            "INSERT INTO consumers (uuid, project_id, user_id, generation) VALUES ('c1', 4, 5, 1)",
-            stocking((1, VCPU), total=8),
-        )
-        allocate(connection, "c1", {(1, VCPU): 5})
-        run(connection, "UPDATE allocations SET used = 3", "DELETE FROM allocations")
-        rows = [row for row in journal_rows(connection) if row.kind in {"allocation", "inventory"}]
-    assert [(row.kind, row.action, row.old_amount, row.new_amount) for row in rows] == [
-        ("inventory", "created", None, 8),
-        ("allocation", "created", None, 5),
-        ("allocation", "changed", 5, 3),
-        ("allocation", "deleted", 3, None),
-    ]
-    assert {(row.provider_uuid, row.root_provider_id, row.resource_class_id) for row in rows} == {
-        ("provider-1", 1, VCPU)
-    }
-    assert {(row.consumer_uuid, row.project_id, row.user_id) for row in rows[1:]} == {("c1", 4, 5)}
     assert {row.request_id for row in rows} == {None}
+
+
+ORIGIN = Origin("req-1", "o'brien\\'; DROP TABLE users; --\x1f\0", "Zo\u00eb", "PUT /allocations/<consumer_uuid>")
+
+
+def test_every_row_of_a_request_tells_whose_it_is_and_none_that_comes_after_it(migrated: Database) -> None:
+    with migrated.writer.begin() as connection:
+        before = len(journal_rows(connection))
+    with by_request(ORIGIN):
+        fill(migrated)
+    with migrated.writer.begin() as connection:
+        allocate(connection, "c1", {(1, VCPU): 5})
+        told = [(row.request_id, row.by_user, row.by_project, row.route) for row in journal_rows(connection)[before:]]
+    assert len(told) > 10
+    own = ("req-1", "o'brien'; DROP TABLE users; --", "Zo\u00eb", "PUT /allocations/<consumer_uuid>")
+    assert ({*told[:-1]}, told[-1]) == ({own}, (None, None, None, None))
 
 
 def test_without_a_journal_nothing_is_written(migrated: Database) -> None:
@@ -114,21 +110,3 @@ def test_emptied_tables_end_what_can_be_replayed(postgresql: Database) -> None:
         run(connection, "TRUNCATE allocations")
         row = journal_rows(connection)[-1]
     assert (row.kind, row.action) == ("journal", "began")
-
-
-def test_a_user_who_may_write_nothing_but_allocations_is_told_of(postgresql: Database) -> None:
-    with postgresql.writer.connect() as connection:
-        run(
-            connection,
-            "CREATE ROLE scribe",
-            "GRANT INSERT ON allocations TO scribe",
-            "GRANT USAGE ON SEQUENCE allocations_id_seq TO scribe",
-            "SET LOCAL ROLE scribe",
-            "SET LOCAL search_path = pg_catalog",
-            "INSERT INTO public.allocations (resource_provider_id, resource_class_id, consumer_id, used) "
-            "VALUES (1, 0, 'c', 5)",
-            "RESET ROLE",
-            "RESET search_path",
-        )
-        assert journal_rows(connection)[-1].consumer_uuid == "c"
-        connection.rollback()

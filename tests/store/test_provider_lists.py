@@ -1,150 +1,66 @@
 """Lists of providers contain exactly those that a plain loop over all of them selects, on every kind of database."""
 
-import random
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 import pytest
 from sqlalchemy import Connection, select, text
 
-from placement.domain.inventory import Inventory
 from placement.domain.provider import ProviderFilter
-from placement.services.inventories import NewInventories, replace_inventories
-from placement.services.marks import replace_provider_traits
-from placement.services.providers import create_provider, providers
+from placement.services.providers import providers
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.provider_list import conditions_of
 from placement.store.tables import resource_providers
-from tests.store.rows import allocate, run
-
-CLASSES = {"VCPU": 0, "MEMORY_MB": 1, "DISK_GB": 2}
-TRAITS = ("HW_CPU_X86_AVX", "HW_CPU_X86_SSE", "STORAGE_DISK_SSD", "HW_NUMA_ROOT")
-AGGREGATES = tuple(f"aaaaaaaa-0000-4000-8000-00000000000{number}" for number in range(4))
+from tests.small_clouds import AGGREGATES, CLASSES, TRAITS, Cloud, Node, load, random_cloud, random_sets, some
+from tests.store.rows import MEMORY_MB, VCPU, run
 
 
-@dataclass(frozen=True)
-class Known:
-    """A provider as the test knows it."""
-
-    uuid: str
-    name: str
-    root: str
-    inventories: dict[str, Inventory]
-    used: dict[str, int]
-    traits: frozenset[str]
-    aggregates: frozenset[str] = field(default=frozenset())
-
-
-def some(choice: random.Random, values: Sequence[str], most: int) -> frozenset[str]:
-    return frozenset(choice.sample(values, choice.randint(0, most)))
-
-
-def random_inventory(choice: random.Random) -> Inventory:
-    total = choice.randint(1, 20)
-    return Inventory(
-        total=total,
-        reserved=choice.choice([0, 0, choice.randint(0, total)]),
-        min_unit=choice.choice([1, 1, 2, 3]),
-        max_unit=choice.choice([2**31 - 1, 2**31 - 1, 5, 8]),
-        step_size=choice.choice([1, 1, 2, 3]),
-        allocation_ratio=choice.choice([1.0, 1.0, 0.5, 1.5, 16.0]),
-    )
-
-
-def random_cloud(choice: random.Random, count: int) -> list[Known]:
-    cloud: list[Known] = []
-    for number in range(count):
-        uuid = f"00000000-0000-4000-8000-{number:012}"
-        root = choice.choice([known.root for known in cloud] + [uuid] * (len(cloud) // 2 + 1))
-        inventories = {name: random_inventory(choice) for name in sorted(some(choice, list(CLASSES), 3))}
-        used = {name: choice.randint(0, 12) for name in inventories if choice.random() < 0.6}
-        traits, aggregates = some(choice, TRAITS, 3), some(choice, AGGREGATES, 2)
-        cloud.append(Known(uuid, f"name {number}", root, inventories, used, traits, aggregates))
-    return cloud
-
-
-def store_cloud(database: Database, cloud: list[Known]) -> None:
-    for known in cloud:
-        parent = None if known.root == known.uuid else known.root
-        create_provider(database, uuid=known.uuid, name=known.name, parent_uuid=parent)
-        new = NewInventories(known.inventories, may_be_all_reserved=True)
-        replace_inventories(database, known.uuid, new, generation=0)
-        replace_provider_traits(database, known.uuid, known.traits, generation=1)
-    with database.engine.begin() as connection:
-        for number, uuid in enumerate(AGGREGATES, 1):
-            run(connection, f"INSERT INTO placement_aggregates (id, uuid) VALUES ({number}, '{uuid}')")
-        for id_, known in enumerate(cloud, 1):
-            for uuid in sorted(known.aggregates):
-                number = AGGREGATES.index(uuid) + 1
-                run(
-                    connection,
-                    "INSERT INTO resource_provider_aggregates (resource_provider_id, aggregate_id) "
-                    f"VALUES ({id_}, {number})",
-                )
-            # In two parts, because usage is a sum.
-            for part in (0, 1):
-                allocate(
-                    connection,
-                    f"consumer {id_}",
-                    {(id_, CLASSES[name]): (amount + part) // 2 for name, amount in known.used.items()},
-                )
-
-
-def random_filter(choice: random.Random, cloud: list[Known]) -> ProviderFilter:
+def random_filter(chance: Random, cloud: Cloud) -> ProviderFilter:
     def maybe(share: float) -> bool:
-        return choice.random() < share
+        return chance.random() < share
 
-    def alternatives(values: Sequence[str]) -> list[frozenset[str]]:
-        return [some(choice, values, 2) or frozenset(values[:1]) for _ in range(choice.choice([1, 1, 2, 3]))]
-
+    known = chance.choice([*cloud.values()])
     return ProviderFilter(
-        name=choice.choice(cloud).name if maybe(0.1) else None,
-        uuid=choice.choice(cloud).uuid if maybe(0.1) else None,
-        in_tree=choice.choice(cloud).uuid if maybe(0.3) else None,
-        resources={name: choice.randint(1, 12) for name in sorted(some(choice, list(CLASSES), 2))},
-        required=alternatives(TRAITS) if maybe(0.4) else (),
-        forbidden=some(choice, TRAITS, 2) if maybe(0.3) else frozenset(),
-        member_of=alternatives(AGGREGATES) if maybe(0.4) else (),
-        forbidden_aggregates=some(choice, AGGREGATES, 2) if maybe(0.3) else frozenset(),
+        name=f"node{known.id}" if maybe(0.1) else None,
+        uuid=chance.choice([*cloud.values()]).uuid if maybe(0.1) else None,
+        in_tree=chance.choice([*cloud.values()]).uuid if maybe(0.3) else None,
+        resources={name: chance.randint(1, 4) for name in sorted(some(chance, CLASSES, 2))},
+        required=random_sets(chance, TRAITS) if maybe(0.4) else (),
+        forbidden=some(chance, TRAITS, 2) if maybe(0.3) else frozenset(),
+        member_of=random_sets(chance, AGGREGATES) if maybe(0.4) else (),
+        forbidden_aggregates=some(chance, AGGREGATES, 1) if maybe(0.3) else frozenset(),
     )
 
 
-def passes(known: Known, wanted: ProviderFilter, roots: dict[str, str]) -> bool:
+def passes(node: Node, wanted: ProviderFilter, cloud: Cloud) -> bool:
     """Return whether a provider passes a filter, computed in plain Python."""
-    inventories = {name: known.inventories.get(name) for name in wanted.resources}
+    stocks = {name: node.inventories.get(name) for name in wanted.resources}
     return (
-        wanted.name in (None, known.name)
-        and wanted.uuid in (None, known.uuid)
-        and (wanted.in_tree is None or roots[wanted.in_tree] == known.root)
-        and all(names & known.traits for names in wanted.required)
-        and not wanted.forbidden & known.traits
-        and all(uuids & known.aggregates for uuids in wanted.member_of)
-        and not wanted.forbidden_aggregates & known.aggregates
-        and all(
-            inventory is not None and inventory.fits(wanted.resources[name], known.used.get(name, 0))
-            for name, inventory in inventories.items()
-        )
+        wanted.name in (None, f"node{node.id}")
+        and wanted.uuid in (None, node.uuid)
+        and wanted.in_tree in (None, *[other.uuid for other in cloud.values() if other.root == node.root])
+        and all(names & node.traits for names in wanted.required)
+        and not wanted.forbidden & node.traits
+        and all(uuids & node.aggregates for uuids in wanted.member_of)
+        and not wanted.forbidden_aggregates & node.aggregates
+        and all(stock is not None and stock.fits(wanted.resources[name]) for name, stock in stocks.items())
     )
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_list_finds_what_a_plain_loop_finds(migrated: Database, seed: int) -> None:
-    """Once with kept usage, once with sums; most filters select some and exclude some."""
-    choice = random.Random(seed)
-    cloud = random_cloud(choice, 25)
-    store_cloud(migrated, cloud)
-    roots = {known.uuid: known.root for known in cloud}
-    telling = 0
-    for _ in range(150):
-        wanted = random_filter(choice, cloud)
-        expected = [known.uuid for known in cloud if passes(known, wanted, roots)]
-        telling += 0 < len(expected) < len(cloud)
-        for migrated.keeps_usage in (True, False):
-            found = providers(migrated, wanted)
-            assert [row[0] for row in found.rows] == expected, wanted
-            assert (found.modified is None) == (not expected)
+    """Once with kept usage, once with sums; many filters select some and exclude some."""
+    chance, telling = Random(seed), 0
+    for _ in range(15):
+        cloud = random_cloud(chance)
+        load(migrated, cloud)
+        for _ in range(10):
+            wanted = random_filter(chance, cloud)
+            expected = [node.uuid for node in cloud.values() if passes(node, wanted, cloud)]
+            telling += 0 < len(expected) < len(cloud)
+            for migrated.keeps_usage in (True, False):
+                assert [row[0] for row in providers(migrated, wanted).rows] == expected, wanted
     assert telling > 50
 
 
@@ -176,14 +92,9 @@ def compared_in_vain(plan: dict[str, Any]) -> int:
 
 @reads
 def plan_of(tx: Transaction, wanted: ProviderFilter, trait_ids: dict[str, int]) -> dict[str, Any]:
-    conditions = conditions_of(
-        tx, wanted, class_ids={name: CLASSES[name] for name in wanted.resources}, trait_ids=trait_ids
-    )
-    statement = (
-        select(resource_providers.c.id)
-        .where(*conditions)
-        .compile(dialect=tx.connection.dialect, compile_kwargs={"literal_binds": True})
-    )
+    conditions = conditions_of(tx, wanted, class_ids={"VCPU": VCPU, "MEMORY_MB": MEMORY_MB}, trait_ids=trait_ids)
+    query = select(resource_providers.c.id).where(*conditions)
+    statement = query.compile(dialect=tx.connection.dialect, compile_kwargs={"literal_binds": True})
     explained = tx.connection.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}")
     plan: dict[str, Any] = explained.scalar_one()[0]["Plan"]
     return plan
@@ -196,7 +107,7 @@ def test_filters_together_do_not_compare_everybody_with_everybody(postgresql: Da
     wanted = ProviderFilter(
         resources={"VCPU": 1, "MEMORY_MB": 1},
         required=[frozenset({name}) for name in trait_ids],
-        member_of=[frozenset({uuid}) for uuid in AGGREGATES[:2]],
+        member_of=[frozenset({uuid}) for uuid in AGGREGATES],
     )
     plan = plan_of(postgresql, wanted, trait_ids)
     assert plan["Actual Rows"] == 3000

@@ -3,27 +3,30 @@
 import contextlib
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import os_resource_classes
 import os_traits
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
+from alembic.config import Config
+from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 from sqlalchemy.exc import OperationalError
 
 from placement.errors import Unavailable
+from placement.settings import DatabaseSettings
 from placement.store.connection.database import Database
 from placement.store.kept_usage import remove, triggers_in_place
-from placement.store.lifecycle import reference_schema, schema
+from placement.store.lifecycle import opening, reference_schema, schema
 from placement.store.lifecycle.maintenance import MaintenanceFailed, Patience, exclusively
 from placement.store.lifecycle.reference_schema import SchemaRefused, sync_standard_names
-from placement.store.tables import REFERENCE_TABLES, metadata
+from placement.store.lifecycle.schema import known_revisions
+from placement.store.tables import REFERENCE_TABLES, VERSION_TABLE
 from placement.store.trigger_set import missing_grant
 from tests.databases import open_database
 from tests.mariadb import MariaDB, weak_user
 from tests.store.rows import VCPU, add_providers, allocate, kept, kept_stock, run, stocking
-from tests.upgrades import downgrade, upgraded_at_once
+from tests.upgrades import differences, downgrade, upgraded_at_once
 
 
 @pytest.fixture
@@ -40,11 +43,7 @@ def tables(database: Database) -> set[str]:
 
 def test_an_empty_database_gets_exactly_the_tables_that_the_code_knows(empty: Database) -> None:
     schema.upgrade(empty.engine)
-    with empty.engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
-        differences = compare_metadata(context, metadata)
-    version_tables = {"alembic_version", "placement_server_version"}
-    assert [one for one in differences if one[0] != "remove_table" or one[1].name not in version_tables] == []
+    assert differences(empty) == []
 
 
 def test_upgrading_again_changes_nothing(migrated: Database) -> None:
@@ -103,13 +102,25 @@ def test_release_leaves_what_the_reference_knows_and_its_data(migrated: Database
     assert schema.release(migrated.engine) is False
 
 
-def test_a_database_of_a_newer_reference_is_refused_unchanged(migrated: Database) -> None:
+@pytest.mark.parametrize(
+    ("statement", "sentence"),
+    [
+        ("UPDATE alembic_version SET version_num = 'f00dfeed0000'", "f00dfeed0000"),
+        ("DELETE FROM alembic_version", "placement-manage db stamp a082b8bb98d0"),
+    ],
+    ids=["newer", "of unknown age"],
+)
+def test_tables_of_a_reference_that_is_not_known_are_refused_unchanged(
+    migrated: Database, statement: str, sentence: str
+) -> None:
     schema.release(migrated.engine)
     with migrated.writer.begin() as connection:
-        run(connection, "UPDATE alembic_version SET version_num = 'f00dfeed0000'")
-    with pytest.raises(SchemaRefused, match="f00dfeed0000"):
+        run(connection, statement)
+    with pytest.raises(SchemaRefused, match=sentence):
         schema.upgrade(migrated.engine)
     assert "provider_usages" not in tables(migrated)
+    schema.stamp(migrated.engine, "head")
+    assert schema.upgrade(migrated.engine) == ()
 
 
 @pytest.mark.parametrize("work", [schema.upgrade, schema.release])
@@ -119,16 +130,6 @@ def test_a_database_of_a_newer_release_of_this_server_is_refused(migrated: Datab
     with pytest.raises(SchemaRefused, match="newer release"):
         work(migrated.engine)
     assert "provider_usages" in tables(migrated)
-
-
-def test_tables_of_unknown_age_are_refused_with_the_command_to_run(migrated: Database) -> None:
-    schema.release(migrated.engine)
-    with migrated.writer.begin() as connection:
-        run(connection, "DELETE FROM alembic_version")
-    with pytest.raises(SchemaRefused, match="placement-manage db stamp a082b8bb98d0"):
-        schema.upgrade(migrated.engine)
-    schema.stamp(migrated.engine, "head")
-    assert schema.upgrade(migrated.engine) == ()
 
 
 def test_a_database_of_another_application_is_refused_unchanged(empty: Database) -> None:
@@ -147,53 +148,60 @@ def test_stamping_with_an_unknown_or_ambiguous_revision_is_refused(empty_sqlite_
     database.dispose()
 
 
-def test_standard_classes_have_the_ids_that_the_reference_gives_them(migrated: Database) -> None:
+def test_standard_names_are_those_of_the_reference_with_its_ids_of_classes(migrated: Database) -> None:
     with migrated.engine.connect() as connection:
         rows = connection.execute(text("SELECT id, name FROM resource_classes ORDER BY id")).all()
-        traits = set(connection.execute(text("SELECT name FROM traits")).scalars())
-    assert [tuple(row) for row in rows] == list(enumerate(os_resource_classes.STANDARDS))
-    assert rows[0] == (0, "VCPU")
-    assert traits == set(os_traits.get_traits())
+        traits = {*connection.execute(text("SELECT name FROM traits")).scalars()}
+    assert [tuple(row) for row in rows] == [*enumerate(os_resource_classes.STANDARDS)]
+    assert traits == {*os_traits.get_traits()}
 
 
-def test_missing_standard_names_are_added_without_touching_others(migrated: Database) -> None:
+def test_missing_standard_names_are_added_by_eight_at_once_without_touching_others(migrated: Database) -> None:
     with migrated.writer.begin() as connection:
         run(
             connection,
-            "DELETE FROM traits WHERE name = 'HW_CPU_X86_AVX'",
+            "DELETE FROM traits WHERE name LIKE 'HW_%'",
             "DELETE FROM resource_classes WHERE name IN ('VCPU', 'DISK_GB')",
             "INSERT INTO resource_classes (id, name) VALUES (10000, 'CUSTOM_GOLD')",
         )
-    with migrated.writer.begin() as connection:
-        sync_standard_names(connection)
-        sync_standard_names(connection)
+    start = threading.Barrier(8)
+
+    def server(_number: int) -> None:
+        start.wait()
+        with migrated.writer.begin() as connection:
+            sync_standard_names(connection)
+
+    with ThreadPoolExecutor(8) as servers:
+        assert len([*servers.map(server, range(8))]) == 8
+    with migrated.engine.connect() as connection:
         found = connection.execute(text("SELECT id FROM resource_classes WHERE name IN ('VCPU', 'CUSTOM_GOLD')"))
         assert sorted(found.scalars()) == [0, 10000]
         assert connection.execute(text("SELECT COUNT(*) FROM traits")).scalar_one() == len(os_traits.get_traits())
 
 
-def test_standard_names_may_be_added_by_eight_at_once(migrated: Database) -> None:
-    with migrated.writer.begin() as connection:
-        run(connection, "DELETE FROM traits", "DELETE FROM resource_classes")
-    start = threading.Barrier(8)
-    errors: list[Exception] = []
+def test_the_revisions_are_those_that_alembic_finds() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(schema.migrations()))
+    config.set_main_option("path_separator", "os")
+    scripts = ScriptDirectory.from_config(config)
+    newest, older = known_revisions()
+    assert newest == scripts.get_current_head()
+    assert {newest, *older} == {script.revision for script in scripts.walk_revisions()}
 
-    def server() -> None:
-        start.wait()
-        try:
-            with migrated.writer.begin() as connection:
-                sync_standard_names(connection)
-        except Exception as error:
-            errors.append(error)
 
-    threads = [threading.Thread(target=server) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
-    with migrated.engine.connect() as connection:
-        assert connection.execute(text("SELECT COUNT(*) FROM traits")).scalar_one() == len(os_traits.get_traits())
+@pytest.mark.parametrize(
+    ("revision", "warns"), [(None, True), (min(known_revisions()[1]), True), ("of a later release", False)]
+)
+def test_a_server_warns_at_start_of_a_schema_that_it_is_too_new_for(
+    sqlite_url: str, caplog: pytest.LogCaptureFixture, revision: str | None, *, warns: bool
+) -> None:
+    settings = DatabaseSettings(connection=sqlite_url)
+    with opening.open_database(settings).engine.begin() as connection:
+        inserted = [f"INSERT INTO {VERSION_TABLE} VALUES ('{revision}')"] if revision else []
+        run(connection, f"DELETE FROM {VERSION_TABLE}", *inserted)
+    caplog.clear()
+    opening.open_database(settings)
+    assert ("the server is not ready" in caplog.text and "run 'placement db upgrade'" in caplog.text) is warns
 
 
 def test_a_database_that_cannot_be_reached_is_told_in_one_sentence_without_the_password(tmp_path) -> None:

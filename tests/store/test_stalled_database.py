@@ -1,4 +1,4 @@
-"""A database that is connected and silent: a stopped machine, or a proxy or firewall that no longer forwards."""
+"""A database that is connected and silent, as behind a firewall that forwards no longer, or cuts its connections."""
 
 import contextlib
 import socket
@@ -31,15 +31,9 @@ def write_project(tx: Transaction, attempts: list[str]) -> None:
 UNITS = {"reads": reads(one), "reads_once": reads_once(one), "writes": writes(one)}
 
 
-@pytest.fixture(params=["postgresql", pytest.param("mariadb", marks=pytest.mark.mariadb)])
-def url(request: pytest.FixtureRequest) -> str:
-    direct: str = request.getfixturevalue(f"{request.param}_url")
-    return direct
-
-
 @pytest.fixture
-def proxy_and_database(url: str) -> Iterator[tuple[StallingProxy, Database]]:
-    with proxied(url) as (proxy, behind):
+def proxy_and_database(server_url: str) -> Iterator[tuple[StallingProxy, Database]]:
+    with proxied(server_url) as (proxy, behind):
         database = open_database(DatabaseSettings(connection=behind, **LIMITS))
         yield proxy, database
         database.dispose()
@@ -68,7 +62,7 @@ def test_a_silent_database_fails_a_request_and_serves_the_next_one(
 
 
 def test_a_stall_at_commit_leaves_the_outcome_open_and_is_not_retried(
-    url: str, proxy_and_database: tuple[StallingProxy, Database]
+    server_url: str, proxy_and_database: tuple[StallingProxy, Database]
 ) -> None:
     proxy, database = proxy_and_database
     attempts: list[str] = []
@@ -77,15 +71,15 @@ def test_a_stall_at_commit_leaves_the_outcome_open_and_is_not_retried(
         writes(write_project)(database, attempts)
     assert len(attempts) == 1
     proxy.resume()
-    direct = opened_by_its_url(url)
+    direct = opened_by_its_url(server_url)
     rows = reads(lambda tx: tx.execute(projects.select()).all())(direct)
     direct.dispose()
     assert len(rows) <= 1
 
 
-def test_a_firewall_that_drops_whoever_connects_is_not_waited_for(url: str) -> None:
+def test_a_firewall_that_drops_whoever_connects_is_not_waited_for(server_url: str) -> None:
     """A listener with a full queue drops the first packet of a connection, as a firewall does."""
-    with proxied(url) as (_, behind), contextlib.ExitStack() as held:
+    with proxied(server_url) as (_, behind), contextlib.ExitStack() as held:
         database = open_database(DatabaseSettings(connection=behind, **LIMITS))
         listener = held.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
         for _ in range(3):
@@ -97,3 +91,26 @@ def test_a_firewall_that_drops_whoever_connects_is_not_waited_for(url: str) -> N
             reads(one)(opened_by_its_url(dropped.render_as_string(hide_password=False)))
         assert caught.value.fault.cause == "unreachable"
         database.dispose()
+
+
+CUT = {
+    "postgresql": "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+    "WHERE datname = current_database() AND pid <> pg_backend_pid()",
+    "mysql": "SELECT concat('KILL ', id) FROM information_schema.processlist "
+    "WHERE db = database() AND id <> connection_id()",
+}
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_connection_that_was_cut_while_it_was_idle_is_replaced(
+    server_url: str, on_server: Database, unit: str
+) -> None:
+    """As by a database server that restarts."""
+    assert UNITS[unit](on_server) == 1
+    other = opened_by_its_url(server_url)
+    with other.engine.begin() as connection:
+        for kill in connection.execute(text(CUT[other.dialect])).scalars().all():
+            if other.dialect == "mysql":
+                connection.execute(text(kill))
+    other.dispose()
+    assert UNITS[unit](on_server) == 1

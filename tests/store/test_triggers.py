@@ -11,6 +11,7 @@ from placement.store.connection.database import Database
 from placement.store.kept_usage import install, remove, triggers_in_place
 from placement.store.lifecycle.maintenance import exclusively
 from tests.databases import open_database
+from tests.store.replayed import journal_rows
 from tests.store.rows import (
     DISK_GB,
     MEMORY_MB,
@@ -215,13 +216,13 @@ class TestPostgreSQL:
             run(connection, sabotage)
             assert not triggers_in_place(connection)
 
-    def test_a_user_who_may_write_nothing_but_allocations_is_counted_too(self, postgresql: Database) -> None:
+    def test_what_a_user_without_other_privileges_writes_is_counted_and_told_of(self, postgresql: Database) -> None:
         """The triggers must not break writes of users with few privileges or with another search path."""
         with postgresql.writer.connect() as connection:
             run(
                 connection,
                 "CREATE ROLE somebody",
-                "GRANT SELECT, INSERT, DELETE ON allocations TO somebody",
+                "GRANT INSERT ON allocations TO somebody",
                 "GRANT USAGE ON SEQUENCE allocations_id_seq TO somebody",
                 "SET LOCAL ROLE somebody",
                 "SET LOCAL search_path = pg_catalog",
@@ -231,4 +232,5 @@ class TestPostgreSQL:
                 "RESET search_path",
             )
             assert kept(connection) == {(1, VCPU): 5}
+            assert journal_rows(connection)[-1].consumer_uuid == "c"
             connection.rollback()

@@ -2,7 +2,6 @@
 
 import itertools
 import random
-import tracemalloc
 
 import pytest
 
@@ -24,13 +23,9 @@ def read(start, end, **seen):
 
 def by_hand(history):
     """Try every order of every subset that contains all answered operations."""
-    answered = [operation for operation in history if operation.end != LOST]
-    lost = [operation for operation in history if operation.end == LOST]
-    for count in range(len(lost) + 1):
-        for made in itertools.combinations(lost, count):
-            if any(explains(order) for order in itertools.permutations([*answered, *made])):
-                return True
-    return False
+    answered, lost = ([op for op in history if (op.end == LOST) is is_lost] for is_lost in (False, True))
+    subsets = itertools.chain(*[itertools.combinations(lost, count) for count in range(len(lost) + 1)])
+    return any(explains(order) for made in subsets for order in itertools.permutations([*answered, *made]))
 
 
 def explains(order):
@@ -66,14 +61,3 @@ def test_it_agrees_with_trying_every_order():
     ]
     assert all(quick == slow for quick, slow in verdicts)
     assert len({quick for quick, _ in verdicts}) == 2
-
-
-def test_a_long_history_takes_little_memory():
-    """An hour of clients is some ten thousand operations; storing a set of all of them for each took ten gigabytes."""
-    history = [read(number, number + 3, a=(None, NOTHING)) for number in range(2000)]
-    tracemalloc.start()
-    try:
-        assert is_linearizable(history)
-        assert tracemalloc.get_traced_memory()[1] < 5_000_000
-    finally:
-        tracemalloc.stop()

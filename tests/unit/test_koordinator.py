@@ -10,6 +10,7 @@ from placement.errors import InvalidAt
 
 DEVICES = DeviceSettings()
 RDMA = "CUSTOM_RDMA_SHARE"
+AS_COUNT = {"allocateStrategy": "RequestsAsCount"}
 
 
 def rdma(amount: int, **hint: object) -> dict:
@@ -24,27 +25,16 @@ def rdma(amount: int, **hint: object) -> dict:
         pytest.param(1, {}, {RDMA: 1}, 1, id="one-instance-of-the-amount"),
         pytest.param(400, {}, {RDMA: 100}, 4, id="whole-ones"),
         pytest.param(100, {"allocateStrategy": "ApplyForAll"}, {RDMA: 100}, "all", id="DV-14"),
-        pytest.param(2, {"allocateStrategy": "RequestsAsCount", "vfSelector": {}}, {"SRIOV_NET_VF": 1}, 2, id="DV-15"),
-        pytest.param(4, {"allocateStrategy": "RequestsAsCount"}, {RDMA: 1}, 4, id="DV-16"),
-        pytest.param(
-            4,
-            {"allocateStrategy": "RequestsAsCount", "exclusivePolicy": "DeviceLevel"},
-            {RDMA: 100},
-            4,
-            id="DV-16-exclusive",
-        ),
-        pytest.param(200, {"allocateStrategy": "RequestsAsCount"}, {RDMA: 100}, 2, id="DV-18"),
-        pytest.param(100, {"allocateStrategy": "RequestsAsCount"}, {RDMA: 1}, 100, id="a-hundred-are-a-hundred-nics"),
+        pytest.param(2, {**AS_COUNT, "vfSelector": {}}, {"SRIOV_NET_VF": 1}, 2, id="DV-15"),
+        pytest.param(4, AS_COUNT, {RDMA: 1}, 4, id="DV-16"),
+        pytest.param(4, {**AS_COUNT, "exclusivePolicy": "DeviceLevel"}, {RDMA: 100}, 4, id="DV-16-exclusive"),
+        pytest.param(200, AS_COUNT, {RDMA: 100}, 2, id="DV-18"),
+        pytest.param(100, AS_COUNT, {RDMA: 1}, 100, id="a-hundred-are-a-hundred-nics"),
     ],
 )
 def test_how_many_and_how_much_of_each(amount, hint, resources, count) -> None:
     group = rdma(amount, **hint)
     assert (group["resources"], group["count"]) == (resources, count)
-
-
-def test_dv_19_part_of_a_further_device_is_refused() -> None:
-    with pytest.raises(InvalidAt, match="in multiples of 100, not 150"):
-        rdma(150)
 
 
 @pytest.mark.parametrize(
@@ -62,12 +52,18 @@ def test_label_selectors_are_traits(expression, traits) -> None:
     assert rdma(1, vfSelector=selector)["vf_selector"] == traits
 
 
+def test_dv_19_part_of_a_further_device_is_refused() -> None:
+    with pytest.raises(InvalidAt, match="in multiples of 100, not 150"):
+        rdma(150)
+
+
 @pytest.mark.parametrize("expression", [{"operator": "In"}, {"operator": "Exists", "values": ["a"]}])
 def test_expressions_have_the_values_that_they_need(expression) -> None:
     with pytest.raises(InvalidAt, match=r"rdma.selector.matchExpressions\[0\].values: "):
         rdma(1, selector={"matchExpressions": [{"key": "type", **expression}]})
 
 
+WHOLE = {"koordinator.sh/gpu-core": 100, "koordinator.sh/gpu-memory-ratio": 100}
 GPU = DeviceSettings().types["gpu"]
 SHARES = DeviceSettings(types={"gpu": replace(GPU, resource_class="CUSTOM_GPU_SHARE", whole=100)})
 
@@ -80,16 +76,7 @@ SHARES = DeviceSettings(types={"gpu": replace(GPU, resource_class="CUSTOM_GPU_SH
         pytest.param({"koordinator.sh/gpu": 50}, 50, 1, id="half a GPU"),
         pytest.param({"koordinator.sh/gpu": 200}, 100, 2, id="two GPUs in percent"),
         pytest.param({"koordinator.sh/gpu-core": 30, "koordinator.sh/gpu-memory-ratio": 60}, 60, 1, id="the larger"),
-        pytest.param(
-            {
-                "koordinator.sh/gpu.shared": 2,
-                "koordinator.sh/gpu-core": 100,
-                "koordinator.sh/gpu-memory-ratio": 100,
-            },
-            50,
-            2,
-            id="half of each of two GPUs",
-        ),
+        pytest.param({**WHOLE, "koordinator.sh/gpu.shared": 2}, 50, 2, id="half of each of two GPUs"),
     ],
 )
 def test_shares_of_gpus_are_those_of_koordinator(requests: dict[str, int], amount: int, count: int) -> None:

@@ -67,19 +67,20 @@ def run(directory: Path, PYTHONPATH: str = "", **options: str) -> subprocess.Com
     )
 
 
-def test_without_options_messages_go_to_standard_error(tmp_path: Path) -> None:
-    lines = run(tmp_path).stderr.splitlines()
+@pytest.fixture(scope="module")
+def said_by_default(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What is said without options: on standard error."""
+    return run(tmp_path_factory.mktemp("default")).stderr
+
+
+def test_lines_name_the_request_and_an_id_that_the_client_sent_if_it_is_one(said_by_default: str) -> None:
+    lines = said_by_default.splitlines()
     assert lines[0].endswith(" INFO placement.test [-] outside a request")
     assert lines[1].endswith(" INFO placement.test [None req-1 alice p1 - - home -] inside")
     assert "beware" in lines[2]
-    assert not any("details" in line or "chatter" in line for line in lines)
-
-
-def test_an_id_that_the_client_sent_is_logged_if_it_is_one(tmp_path: Path) -> None:
-    said = run(tmp_path).stderr
-    assert f"[req-{'0' * 36} req-2 - - - - - -] relayed" in said
-    assert "[-] finished" in said
-    assert "at all" not in said
+    assert f"[req-{'0' * 36} req-2 - - - - - -] relayed" in said_by_default
+    assert "[-] finished" in said_by_default
+    assert [word for word in ("details", "chatter", "at all") if word in said_by_default] == []
 
 
 KNOWN_CALLER = Identity(
@@ -98,17 +99,9 @@ def test_a_line_is_the_one_that_oslo_log_writes(caller: Identity | None, sent_id
     ours = RequestFormatter(options=LoggingSettings()).format(record)
     log_for_none()
     who = caller or Identity("")
-    record.context = RequestContext(
-        request_id="req-1",
-        global_request_id=sent_id,
-        user_id=who.user_id,
-        project_id=who.project_id,
-        system_scope=who.system_scope,
-        domain_id=who.domain_id,
-        user_domain_id=who.user_domain_id,
-        project_domain_id=who.project_domain_id,
-        overwrite=False,
-    )
+    named = ("user_id", "project_id", "system_scope", "domain_id", "user_domain_id", "project_domain_id")
+    values = {name: getattr(who, name) for name in named}
+    record.context = RequestContext(request_id="req-1", global_request_id=sent_id, overwrite=False, **values)
     assert ours == ContextFormatter(config=options, datefmt=options.log_date_format).format(record)
 
 
@@ -126,8 +119,8 @@ LOGSTASH_EVENT = (
 """The usual filter of logstash for oslo.log's lines, with its patterns written out."""
 
 
-def test_collectors_of_the_field_find_the_fields_of_each_line(tmp_path: Path) -> None:
-    lines = [line for line in run(tmp_path).stderr.splitlines() if line.startswith("20")]
+def test_collectors_of_the_field_find_the_fields_of_each_line(said_by_default: str) -> None:
+    lines = [line for line in said_by_default.splitlines() if line.startswith("20")]
     events = [line for line in lines if re.match(KOLLA_BEGINS, line)]
     assert all(" ERROR placement.test " in line for line in set(lines) - set(events))  # the lines of a traceback
     parsed = [match.groupdict() for line in events if (match := re.match(KOLLA_EVENT, line))]
@@ -153,29 +146,27 @@ def test_every_line_of_a_traceback_has_the_prefix(tmp_path: Path) -> None:
     assert all(line.startswith("TRACE placement.test ") for line in trace)
 
 
+@pytest.mark.parametrize(
+    ("options", "present", "absent"),
+    [
+        ({"debug": "true"}, ["details <module>", "placement_database.connection  = ****", "log_dir"], ["hidden"]),
+        ({"debug": "true", "log_options": "false"}, ["details"], ["log_dir"]),
+        ({"default_log_levels": "sqlalchemy=INFO,placement.test=WARNING"}, ["chatter"], ["inside"]),
+        ({"log_color": "true", "rate_limit_burst": "3"}, ["[DEFAULT] log_color, [DEFAULT] rate_limit_burst"], []),
+    ],
+    ids=["debug shows options but no secret", "no options", "levels of single loggers", "options without effect"],
+)
+def test_options_decide_what_is_said(
+    tmp_path: Path, options: dict[str, str], present: list[str], absent: list[str]
+) -> None:
+    said = run(tmp_path, **options).stderr
+    assert [part for part in present if part not in said] == []
+    assert [part for part in absent if part in said] == []
+
+
 def test_a_log_file_in_a_directory_gets_everything(tmp_path: Path) -> None:
-    done = run(tmp_path, log_dir=str(tmp_path), log_file="api.log")
-    assert done.stderr == ""
+    assert run(tmp_path, log_dir=str(tmp_path), log_file="api.log").stderr == ""
     assert "outside a request" in (tmp_path / "api.log").read_text()
-
-
-def test_debug_shows_options_but_no_secret(tmp_path: Path) -> None:
-    said = run(tmp_path, debug="true").stderr
-    assert "details <module>" in said
-    assert "placement_database.connection  = ****" in said
-    assert "hidden" not in said
-    assert "log_dir" not in run(tmp_path, debug="true", log_options="false").stderr
-
-
-def test_single_loggers_have_the_level_that_is_written(tmp_path: Path) -> None:
-    said = run(tmp_path, default_log_levels="sqlalchemy=INFO,placement.test=WARNING").stderr
-    assert "chatter" in said
-    assert "inside" not in said
-
-
-def test_options_without_effect_are_named_once(tmp_path: Path) -> None:
-    said = run(tmp_path, log_color="true", rate_limit_burst="3").stderr
-    assert said.count("[DEFAULT] log_color, [DEFAULT] rate_limit_burst") == 1
 
 
 @pytest.mark.skipif(find_spec("systemd") is not None, reason="systemd-python is installed")

@@ -85,19 +85,15 @@ def test_a_number_that_is_left_empty_has_its_default(tmp_path: Path) -> None:
     assert replace(empty, source=None) == replace(filled, source=None)
 
 
-def test_a_variable_wins_over_the_file(tmp_path: Path) -> None:
-    path = write(tmp_path, "[placement_database]\nconnection = sqlite:///file.sqlite\nmax_retries = 4\n")
-    settings = load([path], CONNECTION, search=False)
-    assert (settings.database.connection, settings.database.max_retries) == ("sqlite:///env.sqlite", 4)
-
-
-def test_a_later_file_and_a_directory_win_over_an_earlier_file(tmp_path: Path) -> None:
+def test_later_files_directories_and_variables_win_over_earlier_ones(tmp_path: Path) -> None:
     first = write(tmp_path, "[placement_database]\nconnection = a\nmax_retries = 1\nretry_interval = 1\n", "a.conf")
     second = write(tmp_path, "[placement_database]\nmax_retries = 2\nretry_interval = 2\n", "b.conf")
     (tmp_path / "conf.d").mkdir()
     write(tmp_path / "conf.d", "[placement_database]\nretry_interval = 3\n", "c.conf")
-    database = load([first, second], {}, config_dirs=[str(tmp_path / "conf.d")], search=False).database
-    assert (database.connection, database.max_retries, database.retry_interval) == ("a", 2, 3)
+    for variables, connection in (({}, "a"), (CONNECTION, "sqlite:///env.sqlite")):
+        settings = load([first, second], variables, config_dirs=[str(tmp_path / "conf.d")], search=False)
+        database = settings.database
+        assert (database.connection, database.max_retries, database.retry_interval) == (connection, 2, 3)
 
 
 def test_a_file_that_is_named_replaces_the_directory_of_the_variable(tmp_path: Path) -> None:
@@ -119,25 +115,23 @@ def test_where_nothing_is_configured_noauth2_holds_and_no_database_is_named() ->
     assert (settings.auth_strategy, settings.auth_is_implicit, settings.database.connection) == ("noauth2", True, "")
 
 
-def test_a_file_makes_keystone_the_default(tmp_path: Path) -> None:
-    settings = load([write(tmp_path, "[placement_database]\nconnection = a\n")], {}, search=False)
-    assert (settings.auth_strategy, settings.auth_is_implicit) == ("keystone", False)
-
-
-@pytest.mark.parametrize("name", ["OS_PLACEMENT__MAX_ALLOCATION_CANDIDATES", "OS_CLOUD"])
-def test_any_variable_makes_keystone_the_default(name: str) -> None:
-    settings = load((), {**CONNECTION, name: "7"}, search=False)
-    assert (settings.auth_strategy, settings.auth_is_implicit) == ("keystone", False)
-
-
-def test_noauth2_that_is_written_down_is_not_implicit() -> None:
-    settings = load((), {**CONNECTION, "OS_API__AUTH_STRATEGY": "noauth2"}, search=False)
-    assert (settings.auth_strategy, settings.auth_is_implicit) == ("noauth2", False)
-
-
-def test_the_old_place_of_auth_strategy_is_read(tmp_path: Path) -> None:
-    text = "[DEFAULT]\nauth_strategy = noauth2\n[placement_database]\nconnection = a\n"
-    assert load([write(tmp_path, text)], {}, search=False).auth_strategy == "noauth2"
+@pytest.mark.parametrize(
+    ("text", "variables", "strategy"),
+    [
+        ("", {}, "keystone"),
+        (None, {"OS_PLACEMENT__MAX_ALLOCATION_CANDIDATES": "7"}, "keystone"),
+        (None, {"OS_CLOUD": "7"}, "keystone"),
+        (None, {"OS_API__AUTH_STRATEGY": "noauth2"}, "noauth2"),
+        ("[DEFAULT]\nauth_strategy = noauth2\n", {}, "noauth2"),
+    ],
+    ids=["any file", "an option", "any variable", "as written", "in its old place"],
+)
+def test_any_configuration_makes_keystone_the_default(
+    tmp_path: Path, text: str | None, variables: dict[str, str], strategy: str
+) -> None:
+    files = [] if text is None else [write(tmp_path, text)]
+    settings = load(files, {**CONNECTION, **variables}, search=False)
+    assert (settings.auth_strategy, settings.auth_is_implicit) == (strategy, False)
 
 
 def test_users_have_the_roles_that_are_written() -> None:
@@ -148,23 +142,14 @@ def test_users_have_the_roles_that_are_written() -> None:
 
 def test_plain_clients_are_held_to_fair_shares_where_that_is_written(tmp_path: Path) -> None:
     text = "[placement_database]\nconnection = a\n[fair_share]\nenforce = plain\nconsumer_types = INSTANCE, unknown\n"
-    assert load([write(tmp_path, text)], {}, search=False).fairness == FairnessSettings(
-        "plain", ("INSTANCE", "unknown")
-    )
+    fairness = FairnessSettings("plain", ("INSTANCE", "unknown"))
+    assert load([write(tmp_path, text)], {}, search=False).fairness == fairness
     assert load((), CONNECTION, search=False).fairness == FairnessSettings()
 
 
 def test_options_without_effect_are_named_only_where_they_are_set(tmp_path: Path) -> None:
-    path = write(
-        tmp_path,
-        """
-[placement_database]
-connection = a
-connection_trace = True
-[workarounds]
-optimize_for_wide_provider_trees = not even a boolean
-""",
-    )
+    workarounds = "[workarounds]\noptimize_for_wide_provider_trees = not even a boolean\n"
+    path = write(tmp_path, f"[placement_database]\nconnection = a\nconnection_trace = True\n{workarounds}")
     settings = load([path], {"OS_DEFAULT__LOG_COLOR": "1"}, search=False)
     assert settings.ignored_options == (
         "[DEFAULT] log_color",

@@ -18,7 +18,7 @@ from placement.settings.planner.values import FairShareSettings
 from tests.api.conftest import Api
 from tests.claims import ask, claimed, detail_of, make_provider, new_uuid
 from tests.planner_hosts import CANDIDATES, CLAIMS, EIGHT_SWITCHES, consumer, names_of, only, register
-from tests.stored_providers import StoredProvider, store_providers
+from tests.stored_clouds import StoredProvider, store_providers
 
 pytestmark = pytest.mark.any_database
 

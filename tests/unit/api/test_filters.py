@@ -1,5 +1,7 @@
 """Values of the query parameters that select providers."""
 
+from collections.abc import Callable
+
 import pytest
 
 from placement.api.query import (
@@ -18,6 +20,12 @@ B = "bbbbbbbb-0000-4000-8000-000000000000"
 DASHLESS = "cccccccc000040008000000000000000"
 BAD_UUID = "Invalid query string parameters: Expected 'member_of' parameter to contain valid UUID(s). Got: "
 BAD_FORM = "Badly formed resources parameter. Expected resources query string parameter in form: "
+
+
+def refusal(parse: Callable[..., object], *values: object) -> str:
+    with pytest.raises(Invalid) as refused:
+        parse(*values)
+    return refused.value.message
 
 
 def sets(*names: str) -> list[frozenset[str]]:
@@ -59,9 +67,7 @@ def test_resources_are_amounts_by_class(value: str, expected: dict[str, int]) ->
     ],
 )
 def test_resources_of_another_form_are_refused(value: str, message: str) -> None:
-    with pytest.raises(Invalid) as refusal:
-        parse_resources(value)
-    assert message in refusal.value.message
+    assert message in refusal(parse_resources, value)
 
 
 @pytest.mark.parametrize(
@@ -107,9 +113,7 @@ FORM = "Invalid query string parameters: Expected 'required' parameter value of 
     ],
 )
 def test_required_traits_of_another_form_are_refused(version: tuple[int, int], values: list[str], message: str) -> None:
-    with pytest.raises(Invalid) as refusal:
-        parse_required(values, Version(*version))
-    assert message in refusal.value.message
+    assert message in refusal(parse_required, values, Version(*version))
 
 
 @pytest.mark.parametrize(
@@ -147,9 +151,7 @@ def test_aggregates_are_sets_of_alternatives(
     ],
 )
 def test_aggregates_of_another_form_are_refused(version: tuple[int, int], values: list[str], message: str) -> None:
-    with pytest.raises(Invalid) as refusal:
-        parse_member_of(values, Version(*version))
-    assert message in refusal.value.message
+    assert message in refusal(parse_member_of, values, Version(*version))
 
 
 def test_messages_about_aggregates_name_the_suffix_of_the_key() -> None:
@@ -159,11 +161,9 @@ def test_messages_about_aggregates_name_the_suffix_of_the_key() -> None:
 
 def test_as_many_aggregates_as_a_cloud_has_fit_one_query() -> None:
     """Clients list every aggregate of a tenant; 200 have been seen."""
-    required, _ = parse_member_of([A] * 200, MAXIMUM)
-    assert len(required) == 200
+    assert len(parse_member_of([A] * 200, MAXIMUM)[0]) == 200
 
 
 def test_a_tree_is_named_by_a_uuid() -> None:
     assert parse_in_tree(f"{A} ") == A
-    with pytest.raises(Invalid, match="Got: pony"):
-        parse_in_tree("pony")
+    assert "Got: pony" in refusal(parse_in_tree, "pony")

@@ -46,21 +46,33 @@ def test_an_unknown_strategy_is_refused() -> None:
         strategy_from(settings("ldap"))
 
 
-CHOOSE = """
+START = """
+from placement.api.middleware import wrap_with_cors
 from placement.auth import strategy_from
 from placement.errors import ConfigurationError
-from placement.settings import DatabaseSettings, Settings
+from placement.settings import load
+settings = load(search=False)
 try:
-    strategy_from(Settings(DatabaseSettings("sqlite://"), auth_strategy="{}"))
+    strategy_from(settings)
+    wrap_with_cors(None, settings)
 except ConfigurationError as error:
     print(error)
 """
 
 
-def test_a_missing_extra_stops_the_start_with_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "keystonemiddleware.py").write_text("raise ModuleNotFoundError('No module', name='keystonemiddleware')")
-    said = output_of(CHOOSE.format("keystone"), tmp_path)
-    assert "pip install 'placement-server[keystone]'" in said
+@pytest.mark.parametrize(
+    ("extra", "module", "variables"),
+    [
+        ("keystone", "keystonemiddleware", {"OS_API__AUTH_STRATEGY": "keystone"}),
+        ("cors", "oslo_middleware", {"OS_API__AUTH_STRATEGY": "noauth2", "OS_CORS__ALLOWED_ORIGIN": "http://a"}),
+    ],
+)
+def test_a_missing_extra_stops_the_start_with_one_sentence(
+    tmp_path: Path, extra: str, module: str, variables: dict[str, str]
+) -> None:
+    (tmp_path / f"{module}.py").write_text(f"raise ModuleNotFoundError('No module', name='{module}')")
+    said = output_of(START, tmp_path, OS_PLACEMENT_DATABASE__CONNECTION="sqlite://", **variables)
+    assert f"pip install 'placement-server[{extra}]'" in said
     assert "\n" not in said
 
 

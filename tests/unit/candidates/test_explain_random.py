@@ -95,5 +95,4 @@ def test_the_largest_amount_is_what_trying_every_amount_finds(situation):
 
 
 def largest_of(stock) -> int:
-    amounts = range(max(1, stock.min_unit), 1 + int(min(stock.left, stock.max_unit)))
-    return max((amount for amount in amounts if amount % stock.step_size == 0), default=0)
+    return max(filter(stock.fits, range(1, 1 + stock.total * 2)), default=0)
