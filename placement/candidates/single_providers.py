@@ -78,8 +78,10 @@ def split_in_words(split: SplitAmount) -> str:
     if not split.trees or groups > MAX_GROUPS:
         return sentence
     trees = "1 tree has" if split.trees == 1 else f"{split.trees} trees have"
-    example = "&".join(f"resources_{number}={split.resource_class}:{split.largest}" for number in (1, 2))
-    return (
-        f"{sentence} {trees} as much free on several providers: ask for it in {groups} groups, {example} and so on, or "
-        f'with "count": {groups} in a planner request.'
-    )
+    last = split.amount - (groups - 1) * split.largest
+    second = last if groups == 2 else split.largest
+    example = f"resources_1={split.resource_class}:{split.largest}&resources_2={split.resource_class}:{second}"
+    more = " and so on" if groups > 2 else ""
+    counted = f', or with "count": {groups} in a planner request' if last == split.largest else ""
+    advice = f"ask for it in {groups} groups, {example}{more}{counted}."
+    return f"{sentence} {trees} as much free on several providers: {advice}"

@@ -3,18 +3,21 @@
 Whatever changes something is a dry run without ``--yes``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from urllib.parse import quote, urlencode
 
 import click
 
 from placement.cli.configuration import chosen_settings
 from placement.cli.http_client import Client, answered, answering
-from placement.cli.output import Document, PlainErrors, PrintedTable, Report, printable, watched, whole
+from placement.cli.output import Document, PlainErrors, PrintedCell, PrintedTable, Report, printable, watched, whole
 from placement.cli.output import show as print_report
 from placement.domain.names import canonical_uuid, is_uuid_like
+from placement.domain.quantities import amount_in_words
 from placement.errors import NotFound
 from placement.settings import Settings
+from placement.ui.shares import amounts_in_words
 
 TREES = "/planner/v1/trees"
 PROVIDERS = "/resource_providers"
@@ -127,9 +130,10 @@ def move(*, names: Sequence[str], source: str, target: str, yes: bool) -> None:
     with answering(writes=True) as call:
         trees = [{"in_tree": uuid_of(call, name)} for name in names] or [{}]
         moved = [provider for tree in trees for provider in _members(call, leaves, tree)]
-        with watched(moved if yes else (), "Moving") as providers:
-            for provider in providers:
-                _rejoin(call, provider["uuid"], leaves=leaves, joins=joins)
+        if yes:
+            with watched(moved, "Moving") as providers:
+                for provider in providers:
+                    _rejoin(call, provider["uuid"], leaves=leaves, joins=joins)
     rows = [(whole(provider["name"]), provider["uuid"]) for provider in moved]
     table = PrintedTable(("provider", "uuid"), rows) if rows else "None of them is in it."
     document = {"moved": moved, "dry_run": not yes}
@@ -175,8 +179,14 @@ def uuid_of(call: Client, name: str) -> str:
     value = canonical_uuid(name) if key == "uuid" else name
     providers = call("GET", f"{PROVIDERS}?{key}={quote(value, safe='')}")["resource_providers"]
     if not providers:
-        raise NotFound(f"There is no host {printable(name)}; 'placement host list' lists them.")
+        raise NotFound(f"There is no host {printable(name)}{_similar(call, name)}; 'placement host list' lists them.")
     return str(providers[0]["root_provider_uuid"])
+
+
+def _similar(call: Client, name: str) -> str:
+    names = [tree["name"] for tree in call("GET", f"{TREES}?limit=1000")["trees"]]
+    similar = [other for other in names if other.startswith(f"{name}.")] or get_close_matches(name, names, n=1)
+    return f". Did you mean {printable(similar[0])}?" if similar else ""
 
 
 def list_report(document: Document) -> Report:
@@ -185,13 +195,21 @@ def list_report(document: Document) -> Report:
         (
             whole(tree["name"]),
             "disabled" if tree["disabled"] else "",
+            _in_use(tree["resources"]),
             tree["providers"],
-            [f"{name} {stock['used']}/{stock['capacity']}" for name, stock in tree["resources"].items()],
         )
         for tree in document["trees"]
     ]
     more = [] if document["complete"] else ["There are more hosts than these: narrow the name."]
-    return Report(document, [PrintedTable(("host", "state", "providers", "in use"), rows), *more])
+    return Report(document, [PrintedTable(("host", "state", "in use", "providers"), rows), *more])
+
+
+def _in_use(stocks: Mapping[str, Document]) -> PrintedCell:
+    amounts = [(name, stock["used"], stock["capacity"]) for name, stock in stocks.items()]
+    texts = [
+        f"{name} {amount_in_words(used, name)}/{amount_in_words(capacity, name)}" for name, used, capacity in amounts
+    ]
+    return PrintedCell(texts, ", ".join([f"{name} {used}/{capacity}" for name, used, capacity in amounts]))
 
 
 def consumers_report(document: Document, *further: str) -> Report:
@@ -208,14 +226,18 @@ def drain_report(document: Document) -> Report:
 
 
 def _consumers(document: Document, columns: Sequence[str]) -> PrintedTable:
+    names = chosen_settings().planner.names.projects
     cells = [
         {
             "consumer": whole(consumer["consumer_uuid"]),
             "target": whole(consumer["target"]["name"] if consumer.get("target") else "nowhere"),
-            "holds": [f"{amount} {name}" for name, amount in consumer["resources"].items()],
+            "holds": PrintedCell(
+                amounts_in_words(consumer["resources"]),
+                ", ".join([f"{amount} {name}" for name, amount in consumer["resources"].items()]),
+            ),
             "since (UTC)": (consumer.get("since") or "")[:16],
-            "type": consumer["consumer_type"],
-            "project": consumer["project_id"],
+            "type": consumer["consumer_type"] or "unknown",
+            "project": PrintedCell(names.get(consumer["project_id"], consumer["project_id"]), consumer["project_id"]),
         }
         for consumer in document["consumers"]
     ]

@@ -69,9 +69,9 @@ class Bar(NamedTuple):
 
 
 class PrintedCell(NamedTuple):
-    """A cell that people read as an unbreakable text, and programs as a value."""
+    """A cell that people read as an unbreakable text, or as a list of them, and programs as a value."""
 
-    text: str
+    text: str | Sequence[str]
     value: object
 
 
@@ -192,9 +192,11 @@ def _text(cell: object) -> str:
         return "#" * filled + "." * (BAR - filled)
     if isinstance(cell, int | float):
         return with_separators(cell)
+    if isinstance(cell, PrintedCell):
+        cell = [cell.text] if isinstance(cell.text, str) else list(cell.text)
     if isinstance(cell, list):
         return ", ".join([printable(part).replace(" ", _JOINED) for part in cell])
-    return printable(cell.text).replace(" ", _JOINED) if isinstance(cell, PrintedCell) else printable(str(cell))
+    return printable(str(cell))
 
 
 def _total(widths: Sequence[int]) -> int:

@@ -53,7 +53,7 @@ def test_a_host_is_shown_drained_enabled_and_removed(placement: Command, options
     ]
     shown = run("host", "show", "compute1-gpu0")
     assert uuid_of("vm0") in shown
-    assert "8192 MEMORY_MB, 1 PGPU, 16 VCPU" in shown
+    assert "8 GiB MEMORY_MB, 1 PGPU, 16 VCPU" in shown
     dry = run("host", "drain", "compute1", "--reserve")
     assert "compute2" in dry
     assert "add --yes" in dry
@@ -81,6 +81,11 @@ def test_hosts_move_from_one_aggregate_to_another(placement: Command, options: l
     assert membership(database, uuid_of("compute1")).aggregates == [source]
 
 
-def test_an_unknown_host_is_named(placement: Command, app: Flask) -> None:
-    done = placement.run("host", "drain", "nobody", "--yes")
-    assert (done.returncode, done.stderr) == (1, "Error: There is no host nobody; 'placement host list' lists them.\n")
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("nobody", ""), ("comptue1", ". Did you mean compute1?")],
+)
+def test_an_unknown_host_is_named_with_a_similar_one(placement: Command, app: Flask, name: str, hint: str) -> None:
+    done = placement.run("host", "drain", name, "--yes")
+    told = f"Error: There is no host {name}{hint}; 'placement host list' lists them.\n"
+    assert (done.returncode, done.stderr) == (1, told)
