@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 
@@ -168,7 +169,8 @@ class _KnownHolders(NamedTuple):
     """Who has a trait, or is in an aggregate: by id, and by position among the providers of some columns."""
 
     ids: Ints
-    providers: ProviderColumns | None = None
+    providers: "ref[ProviderColumns] | None" = None
+    """Weak: what is rarely asked for does not keep the providers of a former state in memory."""
     flags: Flags = np.zeros(0, dtype=bool)
 
 
@@ -226,11 +228,11 @@ class SetsInSnapshot:
         return {id_: self._at_positions((kind, id_), holders) for id_, holders in holders_by_id.items()}
 
     def _at_positions(self, mark: Mark, holders: "_KnownHolders") -> Flags:
-        if holders.providers is not self._providers:
+        if holders.providers is None or holders.providers() is not self._providers:
             at = self._providers.positions(holders.ids)
             flags = np.zeros(len(self._providers.ids), dtype=bool)
             flags[at[at >= 0]] = True
-            holders = _KnownHolders(holders.ids, self._providers, flags)
+            holders = _KnownHolders(holders.ids, ref(self._providers), flags)
         self._kept.keep(mark, holders, size=holders.ids.nbytes + holders.flags.nbytes)
         return holders.flags
 

@@ -7,14 +7,17 @@ from typing import Any
 import pytest
 
 from placement.cloud.columns import CloudColumns
+from placement.cloud.providers import ProviderColumns
 from tests.api.conftest import Api
-from tests.claims import ask
+from tests.claims import ask, make_provider
 from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, register, uuid_of
 
 PAIR: dict[str, Any] = {
     "groups": {"": {"resources": {"MEMORY_MB": 1}}, "_G": {"resources": {"PGPU": 1}, "count": 1}},
     "within": [{"groups": ["_G"], "level": "numa", "mode": "preferred"}],
 }
+
+TRAITS = "HW_CPU_X86_AVX", "HW_CPU_X86_AVX2", "HW_CPU_X86_SSE"
 
 
 @pytest.fixture
@@ -30,10 +33,20 @@ def _no_collector() -> Iterator[None]:
 def test_only_the_newest_state_stays_in_memory(api: Api) -> None:
     register(api)
     _ask_everything(api)
-    before = _states()
+    before = _alive(CloudColumns)
     for _ in range(5):
         _ask_everything(api)
-    assert _states() == before
+    assert _alive(CloudColumns) == before
+
+
+@pytest.mark.usefixtures("_no_collector")
+def test_a_trait_that_was_asked_for_once_keeps_no_former_providers(api: Api) -> None:
+    register(api)
+    for trait in TRAITS:
+        ask(api, "GET", f"/allocation_candidates?resources=MEMORY_MB:1&root_required={trait}")
+        make_provider(api, VCPU=1)
+    ask(api, "GET", "/allocation_candidates?resources=MEMORY_MB:1")
+    assert _alive(ProviderColumns) == 1
 
 
 def _ask_everything(api: Api) -> None:
@@ -48,5 +61,5 @@ def _ask_everything(api: Api) -> None:
     ask(api, "POST", "/planner/v1/headroom", body={"requests": {"one": PAIR, "two": "resources=PGPU:1"}})
 
 
-def _states() -> int:
-    return sum(type(held) is CloudColumns for held in gc.get_objects())
+def _alive(kind: type) -> int:
+    return sum(type(held) is kind for held in gc.get_objects())
