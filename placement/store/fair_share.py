@@ -1,13 +1,15 @@
 """The input of fair shares: the total capacity, and who uses how much of it."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
+import numpy as np
 from sqlalchemy import BigInteger, ColumnElement, Select, bindparam, case, cast, func, select
 
+from placement.cloud.providers import Ints
 from placement.domain.inventory import Inventory
 from placement.domain.names import UNTYPED
 from placement.store.connection.prepared import chunks
@@ -31,6 +33,7 @@ _CLASS = allocations.c.resource_class_id
 _USED = case((allocations.c.used > 0, allocations.c.used), else_=0)
 """What an allocation holds: somebody may have written negative ones."""
 _SUM = cast(func.sum(_USED), BigInteger)
+_ROOT = func.coalesce(resource_providers.c.root_provider_id, allocations.c.resource_provider_id)
 _LOCK_CLASSES = (
     select(resource_classes.c.id)
     .where(resource_classes.c.id.in_(bindparam("ids", expanding=True)))
@@ -108,6 +111,25 @@ def usage_by_owner(tx: Transaction, scope: UsageScope) -> list[tuple[str | None,
     return [row for uuids in portions for row in tx.tuples(query, {**values, "consumers": uuids})]
 
 
+def usage_by_tree(tx: Transaction, scope: UsageScope, roots: Collection[int] | None = None) -> Ints:
+    """Return a row (root, owner id, class id, amount) for each owner in each of these trees, or in all.
+
+    The owner id of consumers without an owner is 0. The types and consumers of the scope do not matter.
+    """
+    query, values = (
+        _usage_of_trees(scope.owner, part=scope.aggregate is not None),
+        _values(scope.class_ids, scope.aggregate),
+    )
+    if roots is None:
+        return _as_columns(tx.tuples(query, values))
+    query = query.where(_ROOT.in_(bindparam("roots", expanding=True)))
+    return _as_columns([row for ids in chunks(sorted(roots)) for row in tx.tuples(query, {**values, "roots": ids})])
+
+
+def _as_columns(rows: Sequence[tuple[int, int, int, int]]) -> Ints:
+    return np.array(rows, dtype=np.int64).reshape(-1, 4)
+
+
 def lock_classes(tx: Transaction, class_ids: Collection[int]) -> None:
     """Lock resource classes until the end of the transaction.
 
@@ -165,6 +187,17 @@ def _usage(owner: OwnerColumn, *, part: bool, typed: bool) -> Select[Any]:
     if typed:
         query = query.where(func.coalesce(consumer_types.c.name, UNTYPED).in_(bindparam("types", expanding=True)))
     return _counted(query, _CLASS, allocations.c.resource_provider_id, part=part).group_by(_OWNERS[owner], _CLASS)
+
+
+@lru_cache(maxsize=4)
+def _usage_of_trees(owner: OwnerColumn, *, part: bool) -> Select[Any]:
+    owner_id = func.coalesce(consumers.c.project_id if owner == "project" else consumers.c.consumer_type_id, 0)
+    # Outer joins: somebody may have left allocations of a consumer or a provider that is gone.
+    source = allocations.outerjoin(
+        resource_providers, resource_providers.c.id == allocations.c.resource_provider_id
+    ).outerjoin(consumers, consumers.c.uuid == allocations.c.consumer_id)
+    query = select(_ROOT, owner_id, _CLASS, _SUM).select_from(source)
+    return _counted(query, _CLASS, allocations.c.resource_provider_id, part=part).group_by(_ROOT, owner_id, _CLASS)
 
 
 @lru_cache(maxsize=4)

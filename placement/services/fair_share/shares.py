@@ -7,15 +7,19 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import numpy as np
+
 from placement.allocators.bundle_packing import Copies
 from placement.allocators.fair_share import order as library
 from placement.allocators.fair_share.order import Filling, Task, Turn
 from placement.allocators.fair_share.state import FairShares, NodeShare
 from placement.allocators.fair_share.tree import Amounts
 from placement.candidates.headroom.totals import CountedRequest
+from placement.cloud.providers import Ints
 from placement.domain.names import UNTYPED
 from placement.domain.search_plan import CandidateRequest
 from placement.errors import Invalid, InvalidAt
+from placement.services.cloud_cache import cloud_in
 from placement.services.planner.questions import Composers, PlannerOptions
 from placement.settings.planner.values import FairShareSettings
 from placement.store import fair_share as store
@@ -24,6 +28,10 @@ from placement.store.connection.unit_of_work import Transaction, reads, reads_on
 
 UNKNOWN = UNTYPED
 """Stands for a missing consumer type, as in GET /usages, and for the project of consumers without one."""
+
+
+OWNERS_S = 60.0
+"""All usage is read again after so long: a consumer that only changes its project changes no tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +80,7 @@ class UsageCache:
         with self._lock:
             if self._reading is None or self.age_s(self._reading) >= self.settings.keep_s:
                 started = self._clock()
-                self._reading = replace(reads(current_reading)(database, self.settings), read_at=started)
+                self._reading = reads(_followed_reading)(database, self.settings, now=started)
             return self._reading
 
     def age_s(self, reading: Reading) -> float:
@@ -86,6 +94,47 @@ def current_reading(tx: Transaction, settings: FairShareSettings, *, types: Coll
     totals = store.totals(tx, ids.values(), settings.partition)
     of_class = {name: totals.get(ids.get(name, -1), 0) for name in settings.classes}
     return Reading(usage_of(tx, settings, types=types), of_class)
+
+
+class _UsageOfTrees(NamedTuple):
+    """Usage as rows (root, owner id, class id, amount), and when all of it was read."""
+
+    rows: Ints
+    read_at: float
+
+
+def _followed_reading(tx: Transaction, settings: FairShareSettings, *, now: float) -> Reading:
+    """Return the same of all consumers; of trees that have not changed since the last time, nothing is read."""
+    cloud = cloud_in(tx)
+    if not cloud.kept.is_known:
+        return replace(current_reading(tx, settings), read_at=now)
+    ids = tx.names.classes.ids(tx.connection, settings.classes)
+    scope = store.UsageScope(settings.leaves, frozenset(ids.values()), settings.partition)
+    kept = cloud.kept.find(scope)
+    if kept is None or now - kept.value.read_at >= OWNERS_S or (settings.partition and kept.marks):
+        usage = _UsageOfTrees(store.usage_by_tree(tx, scope), now)
+    else:
+        rows = kept.value.rows
+        unchanged = rows[~np.isin(rows[:, 0], sorted(kept.changed))]
+        usage = kept.value._replace(rows=np.concatenate([unchanged, store.usage_by_tree(tx, scope, kept.changed)]))
+    cloud.kept.keep(scope, usage, size=usage.rows.nbytes)
+    totals = store.totals(tx, ids.values(), settings.partition)
+    of_class = {name: totals.get(ids.get(name, -1), 0) for name in settings.classes}
+    return Reading(_by_owner(tx, usage.rows, settings, names={id_: name for name, id_ in ids.items()}), of_class, now)
+
+
+def _by_owner(
+    tx: Transaction, rows: Ints, settings: FairShareSettings, *, names: Mapping[int, str]
+) -> dict[str, dict[str, int]]:
+    pairs, places = np.unique(rows[:, 1:3], axis=0, return_inverse=True)
+    sums = np.zeros(len(pairs), dtype=np.int64)
+    np.add.at(sums, places.reshape(-1), rows[:, 3])
+    owners = store.owner_names(tx, settings.leaves, {int(owner) for owner in pairs[:, 0]})
+    usage: dict[str, dict[str, int]] = defaultdict(dict)
+    for (owner, class_id), amount in zip(pairs.tolist(), sums.tolist(), strict=True):
+        own, name = usage[owners.get(owner, UNKNOWN)], names[class_id]
+        own[name] = own.get(name, 0) + amount
+    return dict(usage)
 
 
 def usage_of(
