@@ -242,11 +242,16 @@ def largest(cloud: CloudMasks, condition: Condition, trees: Ints) -> Largest | N
     This is what a single provider can give, ignoring what else the request takes from it; None if nothing.
     """
     serving = np.zeros(len(cloud.providers.ids), dtype=bool)
-    for demand in cloud.demands:
+    of_groups = [demand for demand in cloud.demands if demand.groups == condition.groups]
+    for demand in of_groups:
         for amount in demand.amounts:
-            if demand.groups == condition.groups and amount.value == condition.value:
+            if amount.value == condition.value:
                 for at in demand.options(amount):
                     serving[at] = True
+    if condition.groups == LOOSE and len(of_groups) == 1:
+        # Nobody else serves the unsuffixed group, so the same provider has all of its traits.
+        for any_of in cloud.plan.trait_sets:
+            serving &= cloud.masks.serving.with_any_trait(any_of)
     stock = cloud.masks.columns.stock(cloud.masks.serving.ids.classes[condition.resource_class])
     reaching = np.isin(cloud.providers.trees, trees)
     for pool, shared_with in cloud.masks.trees_shared_with.items():

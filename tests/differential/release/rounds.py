@@ -106,6 +106,11 @@ def explained_details(request: Request, expected: Answer, given: Answer) -> bool
     return _are_explained_alike(expected, given, but_for=("request_id",))
 
 
+def largest_with_traits(request: Request, expected: Answer, given: Answer) -> bool:
+    """The largest amount of an unsuffixed group of one class is that of a provider with its traits."""
+    return _are_explained_alike(expected, given, but_for=("request_id", "message", "largest"))
+
+
 def single_providers(request: Request, expected: Answer, given: Answer) -> bool:
     """Headroom says first what no single provider has."""
     is_counted = request.path.partition("?")[0] == "/planner/v1/headroom"
@@ -173,6 +178,7 @@ KNOWN: tuple[Callable[[Request, Answer, Answer], bool], ...] = (
     near_misses,
     scores_without_room,
     explained_details,
+    largest_with_traits,
     single_providers,
     slots_of_pools,
     reworded,

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import example, given
 
 from placement.candidates.explain.conditions import OF_AMOUNTS, Condition, ConditionKind, stages, with_traits_apart
 from placement.candidates.explain.explain import NOT_REMOVABLE, explain
@@ -11,7 +11,7 @@ from placement.candidates.explain.explanation import Largest
 from placement.domain.search_plan import plan_for
 from tests.definition_of_candidates import Definition, without_part
 from tests.examples import examples
-from tests.small_clouds import masks_of, situations
+from tests.small_clouds import masks_of, random_situation, situations
 
 
 @examples(50)
@@ -73,6 +73,7 @@ def is_told_by(condition: Condition, amount: Condition) -> bool:
 
 
 @examples(50)
+@example(random_situation(815)).via("another provider has the amount, but lacks the trait of the only class")
 @given(situations)
 def test_the_largest_amount_is_what_trying_every_amount_finds(situation):
     """On any provider that could serve the group apart from the amount, in the trees of the near miss."""
@@ -89,6 +90,9 @@ def test_the_largest_amount_is_what_trying_every_amount_finds(situation):
         ]
         trees = Definition(request, cloud, condition).trees()
         providers = {provider for slot in slots for root in trees for provider in any_amount.options(slot, root)}
+        if condition.groups == ("",) and sum(not slot.suffix for slot in any_amount.slots) == 1:
+            required = any_amount.groups[""].required  # by the only provider of the group
+            providers = {at for at in providers if all(any_of & cloud[at].traits for any_of in required)}
         found = Counter(largest_of(cloud[provider].inventories[name]) for provider in providers)
         most = max(found, default=0)
         assert near_miss.largest == (Largest(most, found[most]) if most else None)
