@@ -4,24 +4,91 @@ The score is the weighted mean of what is known of a tree as a whole (strategy f
 compactness of its best candidate, which must be composed first. Until then, a tree has an upper bound as its score.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from placement.allocators.ranking_profile import MAX_COMPACTNESS, Counts, RankingProfile, compactness
 from placement.allocators.strategy_fit.scorer import NodeScorer, OwnPart
 from placement.candidates.fragmentation import TreeFragmentation
-from placement.candidates.frontier import Key, KeyColumns
-from placement.candidates.scores import MAX_SCORE, ColumnScores
 from placement.candidates.tree_reader import TreeReader
-from placement.cloud.providers import Ints
+from placement.cloud.providers import Flags, Floats, Ints
 from placement.domain.quantities import ResourceAmounts
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
+
+MAX_SCORE = 100.0
+
+EXACT = 2**53
+"""Below this, integers are exact as floats, and so is their quotient rounded once."""
+
+Key = tuple[bool, float, int]
+"""A tree's place in the order: whether it breaks a proportion, its negated score, its root. The least is best.
+
+A plain tuple, because there are many thousands of them, and sorting compares them often. Results have keys that begin
+likewise.
+"""
+
+FAILS: Final = 0
+ROOT: Final = 2
+"""The indices of a key's parts."""
+
+
+class KeyColumns(NamedTuple):
+    """Keys of trees: the parts of ``Key``, by root id in ascending order."""
+
+    roots: Ints
+    fails: Flags
+    negated: Floats
+
+    def replaced(self, at: Ints, keys: "KeyColumns") -> "KeyColumns":
+        """Return the keys with some replaced, given their indices."""
+        fails, negated = self.fails.copy(), self.negated.copy()
+        fails[at], negated[at] = keys.fails, keys.negated
+        return KeyColumns(self.roots, fails, negated)
+
+
+class ColumnScores:
+    """The scores of many trees at once: what ``NodeScorer`` says of each, to the last bit.
+
+    ``capacity`` and ``used`` have a column for each of the scorer's classes. Where an integer might exceed what floats
+    count exactly, columns of Python's own integers are used, which are slower and have no bound.
+    """
+
+    def __init__(self, scorer: NodeScorer, capacity: Sequence[Ints], used: Sequence[Ints], *, number: int) -> None:
+        pairs = zip(scorer.classes, zip(capacity, used, strict=True), strict=True)
+        largest = {name: max(1, *[int(np.abs(column).max(initial=0)) for column in pair]) for name, pair in pairs}
+        columns: tuple[Sequence[Any], Sequence[Any]] = capacity, used
+        if scorer.largest(largest) >= EXACT:
+            columns = [column.astype(object) for column in capacity], [column.astype(object) for column in used]
+        self._scorer = scorer
+        self._columns = columns
+        self._number = number
+
+    def score(self) -> Floats:
+        """Return the sum of the scores of each tree."""
+        return self._floats(self._scorer.score(*self._columns))
+
+    def fit(self) -> Floats:
+        """Return the strategy fit alone."""
+        return self._floats(self._scorer.fit(*self._columns))
+
+    def sra(self) -> Floats:
+        """Return the score for scarce resources alone."""
+        return self._floats(self._scorer.sra(*self._columns))
+
+    def keeps_proportion(self) -> Flags:
+        """Return whether each tree keeps the proportion."""
+        return np.broadcast_to(np.asarray(self._scorer.keeps_proportion(*self._columns), dtype=bool), self._number)
+
+    def _floats(self, scores: Any) -> Floats:
+        return np.broadcast_to(np.asarray(scores, dtype=np.float64), self._number)
+
 
 OwnAmounts = tuple[int, ...]
 """An own part: how much a tree itself gives of each class that counts, in their order."""
@@ -60,10 +127,6 @@ class Shared(NamedTuple):
 
     least: Mapping[str, int]
     alone: bool
-
-
-_TreeJudge = Callable[[Sequence[int]], tuple[bool, float]]
-"""(capacities, then usage, of all classes) -> whether it breaks a proportion, and its negated score if compact."""
 
 
 class TreeScores:
@@ -117,11 +180,10 @@ class TreeScores:
             self.classes = tuple(sorted({*scorer.classes, *self._scorer(nothing).classes}))
         if shared is not None:
             scorer = self._scorer(OwnPart(requested, shared.least))
-        self._scorer_of_trees = scorer
         self.weighed = tuple([name for name in requested if name in self.classes])
         """The classes for which the amount that a tree gives matters."""
-        self._everything = tuple([requested[name] for name in self.weighed])
-        self._of_taken: dict[OwnAmounts, _TreeJudge] = {}
+        self._scorers: dict[OwnAmounts | None, NodeScorer] = {None: scorer}
+        self._judged_rows: dict[OwnAmounts | None, dict[tuple[int, ...], tuple[bool, float]]] = defaultdict(dict)
 
     @property
     def tell_trees_apart(self) -> bool:
@@ -137,11 +199,10 @@ class TreeScores:
         shared_form = shared and (frozenset(shared.least.items()), shared.alone)
         return id(self._profile), frozenset(self.requested.items()), self._families, shared_form
 
-    def prefer_devices(self, trees: Iterable[Tree]) -> None:
-        """Sort the options of trees by which of their devices are best taken first."""
+    def prefer_devices(self, tree: Tree) -> None:
+        """Sort the options of a tree by which of its devices are best taken first."""
         if self._fragmentation is not None:
-            for tree in trees:
-                self._fragmentation.prefer(tree)
+            self._fragmentation.prefer(tree)
 
     def keys(self, roots: Ints, capacity: Sequence[Ints], used: Sequence[Ints]) -> KeyColumns:
         """Return the keys of trees before they are searched, with upper bounds as their scores.
@@ -153,9 +214,10 @@ class TreeScores:
         """
         if self._shared and self._shared.alone and self.tell_trees_apart:
             return all_alike(roots, -MAX_SCORE - self._near_equal - 1)
-        at = [self.classes.index(name) for name in self._scorer_of_trees.classes]
+        scorer = self._scorers[None]
+        at = [self.classes.index(name) for name in scorer.classes]
         amounts = [capacity[place] for place in at], [used[place] for place in at]
-        scores = ColumnScores(self._scorer_of_trees, *amounts, number=len(roots))
+        scores = ColumnScores(scorer, *amounts, number=len(roots))
         negated = -(scores.score() * self._per_point + self._most_compact)
         if self._fragmentation is not None:
             tidiness = self._tidiness.get
@@ -172,19 +234,6 @@ class TreeScores:
     def _scorer(self, own: OwnPart) -> NodeScorer:
         return self._profile.scorers.scorer(self.requested, self._families, own)
 
-    def _judge(self, scorer: NodeScorer) -> _TreeJudge:
-        number, per_point, most_compact = len(self.classes), self._per_point, self._most_compact
-        at = [self.classes.index(name) for name in scorer.classes] if scorer.classes != self.classes else None
-
-        def judged(amounts: Sequence[int]) -> tuple[bool, float]:
-            capacity, used = amounts[:number], amounts[number:]
-            if at is not None:
-                capacity, used = [capacity[place] for place in at], [used[place] for place in at]
-            highest = scorer.score(capacity, used) * per_point + most_compact
-            return not scorer.keeps_proportion(capacity, used), -highest
-
-        return judged
-
     def weight(self, row: Sequence[int], taken: OwnAmounts) -> tuple[bool, float]:
         """Tell whether candidates break a proportion, and return their negated score if compact.
 
@@ -192,20 +241,12 @@ class TreeScores:
             row: the root of their tree, then its capacity, then its usage of each of the classes.
             taken: how much of each class in ``weighed`` the tree itself gives.
         """
-        fails, negated = self._judged_of(row, taken)
+        fails, negated = self._judged(row, taken)
         return fails, negated - self._tidiness.get(row[0], 0.0) * self._per_tidiness
 
     def weight_of_pools(self, row: Sequence[int]) -> tuple[bool, float]:
         """Return the same for what sharing providers serve alone, which touches no place; their trees are one row."""
-        return self._judged_of(row, self._everything)
-
-    def _judged_of(self, row: Sequence[int], taken: OwnAmounts) -> tuple[bool, float]:
-        """Return the same as ``weight``, without the part of the score for devices."""
-        if taken not in self._of_taken:
-            own = OwnPart.exactly(dict(zip(self.weighed, taken, strict=True)))
-            self._of_taken[taken] = cache(self._judge(self._scorer(own)))
-        fails, negated = self._of_taken[taken](tuple(row[1:]))
-        return fails, negated - self._jitter(row[0]) if self._near_equal else negated
+        return self._judged(row, tuple([self.requested[name] for name in self.weighed]))
 
     def key_of(self, row: Sequence[int], taken: OwnAmounts, counts: Counts) -> Key:
         """Return the key of a composed candidate that touches so many places of each level of its tree."""
@@ -214,8 +255,23 @@ class TreeScores:
 
     def key_of_whole(self, row: Sequence[int]) -> Key:
         """Return the key of one tree before it is searched, where nothing but sums and chance decides."""
-        fails, negated = self._judge(self._scorer_of_trees)(row[1:])
-        return fails, negated - self._jitter(row[0]), row[0]
+        return (*self._judged(row, None), row[0])
+
+    def _judged(self, row: Sequence[int], taken: OwnAmounts | None) -> tuple[bool, float]:
+        """Return the same as ``weight``, without the part of the score for devices; None for the bound on a tree."""
+        judged = self._judged_rows[taken]
+        amounts = tuple(row[1:])
+        if amounts not in judged:
+            if taken not in self._scorers:
+                own = OwnPart.exactly(dict(zip(self.weighed, taken or (), strict=True)))
+                self._scorers[taken] = self._scorer(own)
+            scorer, number = self._scorers[taken], len(self.classes)
+            at = [self.classes.index(name) for name in scorer.classes]
+            capacity, used = [amounts[place] for place in at], [amounts[number + place] for place in at]
+            highest = scorer.score(capacity, used) * self._per_point + self._most_compact
+            judged[amounts] = not scorer.keeps_proportion(capacity, used), -highest
+        fails, negated = judged[amounts]
+        return fails, negated - self._jitter(row[0]) if self._near_equal else negated
 
     def _jitter(self, root: int) -> float:
         # A hash of two integers is the same in every process.

@@ -1,4 +1,4 @@
-"""The search for candidates: a pipeline of lazy phases, each pulling from the one before only what it needs.
+"""The search for candidates of a plan: a pipeline of lazy phases, each pulling from the one before what it needs.
 
 * Narrow: the reader does it while reading. It is the cheapest phase and prunes most, so it comes first.
 * Read: in portions, for callers that want ten candidates; most promising first, where sums tell.
@@ -6,19 +6,26 @@
 * Rank: after composing, because the compactness of a tree's best candidate is not known before. A tree comes out as
   soon as no unread or uncomposed tree can beat it.
 * Limit: last, so that it cuts off the worst candidates; the others are lazy, so it cuts off their work, too.
+
+Where providers share with trees, candidates rather than trees have scores: by what each takes of the tree itself, its
+*own part*. Say a host has two pools to take storage from, its own disk and a shared one. A candidate with 4 VCPU and
+100 GB has the own part (4, 100) if the disk serves, and (4, 0) if the pool does. A candidate served by sharing
+providers alone takes from their trees, not from the tree it was found in. Such candidates are ranked apart, grouped by
+the trees they take from, however many trees they are found in.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from functools import partial
+from dataclasses import replace
 from itertools import chain, islice, repeat
 from operator import itemgetter
 
+from placement.allocators.ranking_profile import Counts
 from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.compose.slots import RequestBudget, SlotComposer
-from placement.candidates.frontier import ALL_AT_ONCE, ONE_BY_ONE, Batches, Key, Keyed, best_first
-from placement.candidates.pooled import PooledRanking
-from placement.candidates.tree_order import SumsAsRead, TreeOrder, by_id
+from placement.candidates.ranking import FAILS, Key, OwnAmounts
+from placement.candidates.tree_order import SumRows, TreeOrder, best_first
 from placement.candidates.tree_reader import TreeReader
 from placement.domain.search_plan import LIMITS, Choice, Plan, SearchLimits
 from placement.domain.tree import Tree
@@ -29,77 +36,13 @@ Candidate = tuple[int, Choice]
 A plain tuple, because there may be tens of thousands of them.
 """
 
-
-def candidates_in(
-    plan: Plan, trees: Iterable[Tree], budget: RequestBudget, *, breadth_first: bool = False
-) -> Iterator[Candidate]:
-    """Yield the candidates of all trees.
-
-    Depth first exhausts a tree before going on to the next; breadth first takes each tree's first candidate before any
-    tree's second. Trees are pulled only as candidates are.
-    """
-    composer = SlotComposer(plan, budget)
-    return walked(((tree, composer.choices(tree)) for tree in trees), breadth_first=breadth_first)
-
-
-def walked(compositions: Iterable[tuple[Tree, Iterator[Choice]]], *, breadth_first: bool) -> Iterator[Candidate]:
-    """Yield the candidates of trees composed lazily, depth or breadth first, without duplicates."""
-    distinct = _DistinctChoices()
-    candidates = (zip(repeat(tree.root), distinct.new_in(tree, choices)) for tree, choices in compositions)
-    return _round_robin(candidates) if breadth_first else chain.from_iterable(candidates)
-
-
-class _DistinctChoices:
-    """Drops choices that another tree has given: those of sharing providers alone can be found in several trees."""
-
-    def __init__(self) -> None:
-        self._listed: set[Choice] = set()
-        self._of_pools: dict[tuple[tuple[int, ...], ...], Iterator[Choice]] = {}
-
-    def new_in(self, tree: Tree, choices: Iterator[Choice]) -> Iterator[Choice]:
-        """Return those of a tree's choices that are new when they are pulled."""
-        if not tree.sharing:
-            return choices
-        new = _not_seen(choices, tree.sharing, self._listed)
-        if tree.gives_of_its_own:
-            return new
-        # Thousands of hosts may have the same pools and nothing of their own. They share one iterator: each resumes
-        # where the last one stopped, rather than composing again what the others have given.
-        return self._of_pools.setdefault(tuple(map(tuple, tree.options)), new)
-
-
-def _not_seen(choices: Iterator[Choice], sharing: AbstractSet[int], listed: set[Choice]) -> Iterator[Choice]:
-    for choice in choices:
-        if all([provider in sharing for provider in choice]):
-            if choice in listed:
-                continue
-            listed.add(choice)
-        yield choice
-
-
-def _round_robin(compositions: Iterable[Iterator[Candidate]]) -> Iterator[Candidate]:
-    waiting: list[Iterator[Candidate]] = []
-    for composition in compositions:
-        first = next(composition, None)
-        if first is not None:
-            yield first
-            waiting.append(composition)
-    while waiting:
-        still: list[Iterator[Candidate]] = []
-        for composition in waiting:
-            following = next(composition, None)
-            if following is not None:
-                yield following
-                still.append(composition)
-        waiting = still
-
-
-MANY = 128
-"""Once this many candidates are wanted, composing a few trees too many does not matter."""
-
-A_FEW_AT_ONCE = Batches(32, 32)
-
 TreeWithChoices = tuple[Tree, Iterator[Choice]]
+
+
+def candidates_in(plan: Plan, trees: Iterable[Tree], budget: RequestBudget) -> Iterator[Candidate]:
+    """Yield the candidates of all trees, those of one before those of the next; trees are pulled as candidates are."""
+    composer = SlotComposer(plan, budget)
+    return _walked(((tree, composer.choices(tree)) for tree in trees), breadth_first=False)
 
 
 def found_candidates(
@@ -124,7 +67,7 @@ def found_candidates(
         limits: how large an answer may be.
     """
     trees = _by_id(reader, budget, limit) if order is None else _best_first(order, budget)
-    candidates = walked(trees, breadth_first=breadth_first)
+    candidates = _walked(trees, breadth_first=breadth_first)
     room = max(1, limits.placements // max(1, len(reader.plan.slots)))
     shown = list(islice(candidates, room if limit is None else min(limit, room)))
     if len(shown) == room and limit != room and next(candidates, None) is not None:
@@ -133,29 +76,218 @@ def found_candidates(
 
 
 def _by_id(reader: TreeReader, budget: RequestBudget, limit: int | None) -> Iterator[TreeWithChoices]:
-    composer = SlotComposer(reader.plan, budget)
-    return ((tree, composer.choices(tree)) for tree in by_id(reader, limit))
+    composer, complete = SlotComposer(reader.plan, budget), reader.complete
+    size = max(1, len(complete) if limit is None else limit)
+    for start in range(0, len(complete), size):
+        for tree in reader.read(complete[start : start + size]):
+            yield tree, composer.choices(tree)
 
 
 def _best_first(order: TreeOrder, budget: RequestBudget) -> Iterator[TreeWithChoices]:
     """Compose and rank trees."""
-    reader, scores, limit = order.reader, order.scores, order.limit
-    batches = ALL_AT_ONCE if limit is None else ONE_BY_ONE if limit < MANY else A_FEW_AT_ONCE
-    if reader.shares:
-        sums = SumsAsRead(reader, scores.classes)
-        pooled = PooledRanking(reader.plan, scores, sums, budget, all_wanted=limit is None)
-        return map(itemgetter(2, 3), best_first(sums.read(order.portions()), pooled.ranked, batches))
-    compose = partial(ranked, composer=CompactFirst(reader.plan, budget, all_wanted=limit is None), order=order)
-    return map(itemgetter(1, 2), best_first(order.portions(), compose, batches))
+    if order.reader.shares:
+        return map(itemgetter(2, 3), best_first(order.portions(), _PooledRanking(order, budget).ranked))
+    composer = CompactFirst(order.reader.plan, budget, all_wanted=order.limit is None)
 
-
-RankedTree = tuple[Key, Tree, Iterator[Choice]]
-"""A tree with its final key, and its candidates."""
-
-
-def ranked(batch: Sequence[Keyed], composer: CompactFirst, order: TreeOrder) -> Iterator[RankedTree]:
-    """Compose some trees, and deduct from their scores what their best candidates lack in compactness."""
-    order.scores.prefer_devices([tree for _key, tree in batch])
-    for key, tree in batch:
+    def ranked(expected: Key, tree: Tree) -> Iterator[tuple[Key, Tree, Iterator[Choice]]]:
+        """Compose a tree, and deduct from its score what its best candidate lacks in compactness."""
+        order.scores.prefer_devices(tree)
         if composed := composer.composed_in(tree):
-            yield order.final(key, composed.counts), tree, composed.choices
+            yield order.final(expected, composed.counts), tree, composed.choices
+
+    return map(itemgetter(1, 2), best_first(order.portions(), ranked))
+
+
+def _walked(compositions: Iterable[TreeWithChoices], *, breadth_first: bool) -> Iterator[Candidate]:
+    """Yield the candidates of trees composed lazily, depth or breadth first, without duplicates.
+
+    Candidates of sharing providers alone can be found in several trees.
+    """
+    listed = set[Choice]()
+    of_pools: dict[tuple[tuple[int, ...], ...], Iterator[Choice]] = {}
+
+    def new_in(tree: Tree, choices: Iterator[Choice]) -> Iterator[Choice]:
+        if not tree.sharing:
+            return choices
+        new = _not_listed(choices, tree.sharing, listed)
+        # Thousands of hosts may have the same pools and nothing of their own. They share one iterator: each resumes
+        # where the last one stopped, rather than composing again what the others have given.
+        return new if tree.gives_of_its_own else of_pools.setdefault(tuple(map(tuple, tree.options)), new)
+
+    candidates = (zip(repeat(tree.root), new_in(tree, choices)) for tree, choices in compositions)
+    return _round_robin(candidates) if breadth_first else chain.from_iterable(candidates)
+
+
+def _not_listed(choices: Iterator[Choice], sharing: AbstractSet[int], listed: set[Choice]) -> Iterator[Choice]:
+    for choice in choices:
+        if all([provider in sharing for provider in choice]):
+            if choice in listed:
+                continue
+            listed.add(choice)
+        yield choice
+
+
+def _round_robin(compositions: Iterable[Iterator[Candidate]]) -> Iterator[Candidate]:
+    while compositions:
+        unfinished = []
+        for composition in compositions:
+            candidate = next(composition, None)
+            if candidate is not None:
+                yield candidate
+                unfinished.append(composition)
+        compositions = unfinished
+
+
+MAX_SORTED = 4_000
+"""How many candidates of one tree are sorted unless all are wanted; others follow as they are found."""
+
+RankedPart = tuple[Key, tuple[int, ...], Tree, Iterator[Choice]]
+"""The key of the best candidate, a tie-break for equal keys, the tree, and its candidates."""
+
+_RankedChoice = tuple[tuple[tuple[bool, float], Counts], Choice]
+"""A candidate after its sort key: whether it breaks a proportion, its negated score, and the places it touches."""
+
+
+class _PooledRanking:
+    """Composes in trees that others share with, and ranks the results."""
+
+    def __init__(self, order: TreeOrder, budget: RequestBudget) -> None:
+        plan, scores, all_wanted = order.reader.plan, order.scores, order.limit is None
+        self._scores = scores
+        self._sums = SumRows(order.reader, scores.classes)
+        self._budget = budget
+        self._max_choices = None if all_wanted else MAX_SORTED
+        self._compact_first = CompactFirst(plan, budget, all_wanted=all_wanted)
+        self._composer = SlotComposer(plan, budget)
+        self._taking = [
+            (index, slot.demand, tuple([dict(slot.resources).get(name, 0) for name in scores.weighed]))
+            for index, slot in enumerate(plan.slots)
+            if slot.resources
+        ]
+        """The slots that take anything: their index, their demand, and what they take of the classes that count."""
+        self._nothing: OwnAmounts = (0,) * len(scores.weighed)
+        self._demands = {demand for _index, demand, _amounts in self._taking}
+        self._of_other_trees: set[object] = set()
+
+    def ranked(self, _expected: Key, tree: Tree) -> Iterator[RankedPart]:
+        """Yield the candidates of a tree in groups, each with the key of its best."""
+        self._scores.prefer_devices(tree)
+        alone = self._with_sharing_alone(tree)
+        if alone is not None:
+            yield from self._of_pools(alone)
+        own_part = self._only_own_part(tree) if alone is None else None
+        if own_part is not None:
+            if composed := self._compact_first.composed_in(tree):
+                # All candidates give the same of the tree, so that only compactness orders them.
+                key = self._scores.key_of(self._sums.row_of(tree.root), own_part, composed.counts)
+                if not (key[FAILS] and self._scores.filters):
+                    yield key, (), tree, composed.choices
+        elif any([not tree.sharing >= {*tree.options[demand]} for demand in self._demands]):
+            yield from self._of_tree(tree)
+
+    def _of_pools(self, alone: Tree) -> Iterator[RankedPart]:
+        """Yield what sharing providers serve alone: whatever takes from the same trees scores the same."""
+        composed = None if self._was_found(alone, None, alone.options) else self._compact_first.composed_in(alone)
+        if composed is None:
+            return
+        groups: dict[AbstractSet[int], list[Choice]] = defaultdict(list)
+        for choice in islice(composed.choices, self._max_choices):
+            groups[frozenset([_root_of(choice[index], alone) for index, *_amounts in self._taking])].append(choice)
+        if next(composed.choices, None) is not None:
+            self._budget.was_hit = True
+        for roots, choices in groups.items():
+            row = self._sums.together(roots)
+            # Ranks among trees as if it had been found in its own.
+            root = row[0] if self._scores.tell_trees_apart else alone.root
+            key = (*self._scores.weight_of_pools(row), root)
+            if not (key[FAILS] and self._scores.filters) and not self._was_found(alone, roots, choices):
+                yield key, (*sorted(roots), alone.root), self._within(alone, roots), iter(choices)
+
+    def _was_found(self, alone: Tree, roots: AbstractSet[int] | None, rows: Sequence[Sequence[int]]) -> bool:
+        """Note what sharing providers serve alone; tell whether another tree that gives nothing gave the same."""
+        if alone.gives_of_its_own:
+            return False
+        name = roots, tuple(map(tuple, rows))
+        was_found = name in self._of_other_trees
+        self._of_other_trees.add(name)
+        return was_found
+
+    def _of_tree(self, tree: Tree) -> Iterator[RankedPart]:
+        """Yield the candidates that take anything of the tree itself, the best score first, then by compactness."""
+        choices = self._composer.choices(tree)
+        ranked = sorted(self._with_ranks(tree, islice(choices, self._max_choices)), key=itemgetter(0))
+        further = self._with_ranks(tree, self._noting_more(choices))
+        if ranked or (ranked := [*islice(further, 1)]):
+            (rank, _counts), _choice = ranked[0]
+            yield (*rank, tree.root), (), tree, (choice for _key, choice in chain(ranked, further))
+
+    def _with_ranks(self, tree: Tree, choices: Iterator[Choice]) -> Iterator[_RankedChoice]:
+        """Yield choices with their sort keys, without those that take nothing of the tree or are filtered out."""
+        row, masks = self._sums.row_of(tree.root), tree.places.masks
+        for choice in choices:
+            own_part = self._own_part(choice, tree)
+            if own_part is not None:
+                fails, negated = self._scores.weight(row, own_part)
+                touched = 0
+                for index, *_amounts in self._taking:
+                    touched |= masks.get(choice[index], 0)
+                counts = tree.places.counts(touched) if masks else ()
+                if not (fails and self._scores.filters):
+                    yield ((fails, negated + self._scores.lost(counts)), counts), choice
+
+    def _noting_more(self, choices: Iterator[Choice]) -> Iterator[Choice]:
+        """Yield choices; if there are any, mark the budget as hit, as they are out of order."""
+        for choice in choices:
+            self._budget.was_hit = True
+            yield choice
+
+    def _own_part(self, choice: Choice, tree: Tree) -> OwnAmounts | None:
+        """Return the own part of a choice; None if sharing providers alone serve."""
+        if all([choice[index] in tree.sharing for index, *_amounts in self._taking]):
+            return None
+        parts = [amounts for index, _demand, amounts in self._taking if _is_own(choice[index], tree)]
+        return tuple(map(sum, zip(self._nothing, *parts, strict=True)))
+
+    def _only_own_part(self, tree: Tree) -> OwnAmounts | None:
+        """Return the own part of all candidates of a tree without any of sharing providers alone; None if they differ.
+
+        Candidates differ only where a provider of the tree and one of another tree may give the same.
+        """
+        parts = []
+        for _index, demand, amounts in self._taking:
+            is_own = {_is_own(provider, tree) for provider in tree.options[demand]}
+            if any(amounts) and len(is_own) > 1:
+                return None
+            if True in is_own:
+                parts.append(amounts)
+        return tuple(map(sum, zip(self._nothing, *parts, strict=True)))
+
+    def _with_sharing_alone(self, tree: Tree) -> Tree | None:
+        """Return a tree with only its sharing options; None if these cannot serve every demand."""
+        options, sharing = tree.options, tree.sharing
+        if any([sharing.isdisjoint(options[demand]) for demand in self._demands]):
+            return None
+        return self._only(tree, sharing)
+
+    def _within(self, alone: Tree, roots: AbstractSet[int]) -> Tree:
+        """Return such a tree with only the options that lie in some trees."""
+        inside = {provider for row in alone.options for provider in row if _root_of(provider, alone) in roots}
+        return self._only(alone, inside)
+
+    def _only(self, tree: Tree, providers: AbstractSet[int]) -> Tree:
+        """Return a tree in which only some providers serve demands that take anything."""
+        rows = [
+            [provider for provider in row if provider in providers] if demand in self._demands else row
+            for demand, row in enumerate(tree.options)
+        ]
+        return replace(tree, options=rows)
+
+
+def _root_of(provider: int, tree: Tree) -> int:
+    """Return the root of the tree that an option of a tree lies in."""
+    return tree.root_of.get(provider, tree.root)
+
+
+def _is_own(provider: int, tree: Tree) -> bool:
+    """Tell whether what a provider gives is the tree's own: also if it shares that with others."""
+    return provider not in tree.sharing or _root_of(provider, tree) == tree.root

@@ -282,15 +282,9 @@ class Serving:
                 servants.update(providers.ids[self.providers(demand, sharing, sharing=True)].tolist())
         serving = sorted(set().union(*options))
         root_of = providers.roots[providers.trees[providers.positions(serving)]].tolist()
-        return Sharing(options, dict(zip(serving, root_of, strict=True)), self.trees_shared_with(serving))
-
-    def trees_shared_with(self, serving: Collection[int]) -> Mapping[int, Ints]:
-        """Return by id the indices of the trees that sharing providers share with; none for those in no aggregate."""
-        trees = self.columns.providers.trees
-        return {
-            provider: np.unique(trees[self._any_of([self.sets.in_aggregate(aggregate) for aggregate in aggregates])])
-            for provider, aggregates in self.sets.aggregates_of(serving).items()
-        }
+        return Sharing(
+            options, dict(zip(serving, root_of, strict=True)), trees_shared_with(self.columns, self.sets, serving)
+        )
 
     @cached_property
     def room_needed(self) -> Mapping[str, int]:
@@ -331,13 +325,21 @@ class Serving:
         return np.minimum(stock.capacity[rows] - stock.used[rows], stock.max_unit[rows])
 
 
+def trees_shared_with(columns: CloudColumns, sets: ProviderSets, sharing: Collection[int]) -> Mapping[int, Ints]:
+    """Return by id the indices of the trees that sharing providers share with; none for those in no aggregate."""
+    aggregates = sets.aggregates_of(sharing)
+    sets.read_aggregates(sorted({*()}.union(*aggregates.values())))
+    return {
+        provider: np.unique(columns.providers.trees[np.logical_or.reduce([*map(sets.in_aggregate, of_provider)])])
+        for provider, of_provider in aggregates.items()
+        if of_provider
+    }
+
+
 def withheld(columns: CloudColumns, sets: ProviderSets, locks: Mapping[int, int | None]) -> Flags:
     """Return who is, or lies in, a place that somebody holds exclusively.
 
-    Args:
-        columns: what providers have.
-        sets: who has which trait.
-        locks: by lock class, the trait of the places that it locks; None if every provider is one.
+    ``locks`` has, by lock class, the trait of the places that it locks; None if every provider is one.
     """
     places = np.zeros(len(columns.providers.ids), dtype=bool)
     for class_id, trait_id in locks.items():

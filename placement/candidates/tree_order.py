@@ -1,24 +1,149 @@
 """The order in which trees are read and composed: by the highest score that each can have, in portions that grow.
 
-Nothing beats a candidate in one place of each level, so bounds on places are computed only once a composed candidate
-touches more. Thanks to them most trees are ruled out unread.
+Keys of all trees are columns, sorted only as far as trees are read. Nothing beats a candidate in one place of each
+level, so bounds on places are computed only once a composed candidate touches more: most trees are ruled out unread.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from heapq import heappop, heappush
+from itertools import chain
+from math import inf
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from placement.allocators.ranking_profile import Counts
-from placement.candidates.frontier import LAST, ROOT, Key, KeyColumns, KeyOrder, KeyQueue, Portion
-from placement.candidates.ranking import TreeScores
+from placement.candidates.ranking import ROOT, Key, KeyColumns, TreeScores
 from placement.candidates.serving import Serving
 from placement.candidates.tree_reader import TreeReader
 from placement.cloud.derived import KeptInState, reading_all_pays
 from placement.cloud.providers import Flags, Ints
 from placement.domain.search_plan import LIMITS, SearchLimits
 from placement.domain.tree import Tree
+
+LAST: Key = (True, inf, 0)
+"""A key that comes after every tree's."""
+
+
+class Portion(NamedTuple):
+    """Some trees with their keys from before composing; ``bound`` is a lower bound on those of all trees to come."""
+
+    trees: list[tuple[Key, Tree]]
+    bound: Key
+
+
+Ranked = TypeVar("Ranked", bound=tuple[Any, ...])
+"""A composed result, led by its own key, which is no less than its tree's."""
+
+
+def best_first(portions: Iterable[Portion], compose: Callable[[Key, Tree], Iterable[Ranked]]) -> Iterator[Ranked]:
+    """Yield the results composed in trees, best first, reading and composing no more trees than that takes.
+
+    A tree's key, known before it is composed, is a lower bound on the keys of everything in it. A tree is composed only
+    once no unread tree can precede it, and a result is yielded only once no unread or uncomposed tree can (a threshold
+    algorithm).
+
+    Args:
+        portions: the trees, most promising first.
+        compose: composes a tree, given its key. No two of all results have equal keys.
+    """
+    waiting: list[tuple[Key, Tree]] = []
+    composed: list[Ranked] = []
+    for trees, bound in chain(portions, (Portion([], LAST),)):
+        # Roots are unique, so comparing keys never reaches the trees.
+        waiting = sorted(waiting + trees, reverse=True)
+        while waiting and waiting[-1][0] < bound:
+            expected, tree = waiting.pop()
+            while composed and composed[0][0] < expected:
+                yield heappop(composed)
+            for result in compose(expected, tree):
+                heappush(composed, result)
+        if bound == LAST and not waiting:
+            break
+        while composed and composed[0][0] < bound:
+            yield heappop(composed)
+    yield from sorted(composed)  # Faster than popping one at a time.
+
+
+BLOCK = 512
+"""How many keys to sort at first. Each later block is as large as all before it."""
+
+
+class KeyOrder:
+    """Keys in ascending order. What it says never changes, so threads share it."""
+
+    __slots__ = ("_failing", "_state", "among", "first_failing", "keys")
+
+    def __init__(self, keys: KeyColumns, among: Ints) -> None:
+        self.keys = keys
+        self.among = among
+        fails = keys.fails[among]
+        self._failing = among[fails]
+        self.first_failing = len(among) - len(self._failing)
+        """The place of the first key that breaks a proportion: these come last."""
+        self._state = among[:0], among[~fails]
+        """The indices of the best keys in order, and of others that are not sorted yet, ascending."""
+
+    def __len__(self) -> int:
+        return len(self.among)
+
+    def keys_at(self, at: Ints) -> list[Key]:
+        """Return some keys by index."""
+        roots, fails, negated = (column[at].tolist() for column in self.keys)
+        return [*zip(fails, negated, roots, strict=True)]
+
+    def indices(self, start: int, end: int) -> Ints:
+        """Return the indices of the keys from one place in the order up to another, as a list's slice does."""
+        in_order, unsorted = self._state
+        while len(in_order) < min(end, len(self.among)):
+            if len(unsorted):
+                block, unsorted = self._split(unsorted, max(BLOCK, len(in_order)))
+            else:
+                block = self._failing
+            # The indices ascend, and a stable sort leaves those with equal scores so.
+            block = block[np.argsort(self.keys.negated[block], kind="stable")]
+            in_order = np.concatenate((in_order, block))
+            # One assignment: threads share it.
+            self._state = in_order, unsorted
+        return in_order[start:end]
+
+    def _split(self, unsorted: Ints, size: int) -> tuple[Ints, Ints]:
+        """Return the best keys, at least ``size`` and all as good as any of these, and the others."""
+        if size >= len(unsorted):
+            return unsorted, unsorted[:0]
+        negated = self.keys.negated[unsorted]
+        is_best = negated <= np.partition(negated, size - 1)[size - 1]
+        return unsorted[is_best], unsorted[~is_best]
+
+
+class KeyQueue:
+    """The keys of an order that one request has not taken yet, best first."""
+
+    def __init__(self, order: KeyOrder, *, filters: bool) -> None:
+        self.order = order
+        self._at, self._end = 0, order.first_failing if filters else len(order)
+
+    def __len__(self) -> int:
+        return self._end - self._at
+
+    def __iter__(self) -> Iterator[Key]:
+        """Yield the keys that are left, in order."""
+        return iter(self.order.keys_at(self.order.indices(self._at, self._end)))
+
+    @property
+    def first(self) -> Key:
+        """The best key left; ``LAST`` if there is none."""
+        return self.order.keys_at(self.order.indices(self._at, self._at + 1))[0] if len(self) else LAST
+
+    def taken(self, count: int) -> Ints:
+        """Take away the best ``count`` keys, or all that are left, and return their indices in order."""
+        start, self._at = self._at, min(self._end, self._at + count)
+        return self.order.indices(start, self._at)
+
+    def remaining(self) -> Ints:
+        """Return the indices of the keys that are left, in order."""
+        return self.order.indices(self._at, self._end)
+
 
 BYTES_OF_KEY = 40
 """What a tree's key takes in an order."""
@@ -39,8 +164,9 @@ def kept_order(reader: TreeReader, scores: TreeScores, kept: KeptInState) -> Key
     """
     if scores.signature is None or not scores.classes or not scores.requested:
         return None
+    ids = reader.class_ids({*scores.classes, *scores.requested})
     # A class may take the name of another, which the journal does not record.
-    name = "order", scores.signature, frozenset(reader.class_ids({*scores.classes, *scores.requested}).items())
+    name = "order", scores.signature, frozenset(ids.items())
     last, keys = kept.find(name), None
     if last is not None:
         order: KeyOrder = last.value[1]
@@ -51,7 +177,8 @@ def kept_order(reader: TreeReader, scores: TreeScores, kept: KeptInState) -> Key
             keys = order.keys.replaced(changed, tree_keys(reader, scores, changed))
     if keys is None:
         keys = tree_keys(reader, scores)
-    order = KeyOrder(keys, reader.trees_with(min(scores.requested)))
+    first = ids.get(min(scores.requested))
+    order = KeyOrder(keys, np.flatnonzero(first is not None and reader.serving.columns.sums(first).has))
     # The signature of scores names their profile by its identity, so the profile is kept as well.
     kept.keep(name, (scores, order), size=BYTES_OF_KEY * len(keys.roots))
     return order
@@ -62,12 +189,7 @@ CountedDemands = Sequence[tuple[int, int]]
 
 
 class LeastPlaces(NamedTuple):
-    """Bounds by the index of a tree.
-
-    Args:
-        counts: for each level, outermost first, the least number of places that are touched.
-        enough: whether the tree has enough providers for each demand.
-    """
+    """By the index of a tree: for each level the least number of places touched; whether it has enough providers."""
 
     counts: Sequence[Ints]
     enough: Flags
@@ -76,12 +198,8 @@ class LeastPlaces(NamedTuple):
 def least_places(serving: Serving, demands: CountedDemands, *, levels: Sequence[int | None]) -> LeastPlaces | None:
     """Return, for each tree, a lower bound on the places touched at each level.
 
-    None if other trees share providers that are counted, because a tree alone does not decide then.
-
-    Args:
-        serving: finds who can serve.
-        demands: the counted demands.
-        levels: the trait ids of the levels, outermost first, None for one that does not exist.
+    None if other trees share providers that are counted, because a tree alone does not decide then. ``levels`` has the
+    trait ids of the levels, outermost first, None for one that does not exist.
     """
     if any(serving.sharing.options[demand] for demand, _number in demands):
         return None
@@ -229,46 +347,21 @@ class TreeOrder:
         return KeyQueue(KeyOrder(keys._replace(negated=negated), remaining), filters=False)
 
 
-class SumsAsRead:
-    """The sums of the trees read so far, where candidates have scores rather than trees."""
+class SumRows:
+    """The sums of trees as rows: the root, then the capacity of each class, then its usage."""
 
     def __init__(self, reader: TreeReader, classes: Sequence[str]) -> None:
-        self._reader = reader
-        self._classes = classes
-        self._rows: dict[int, Sequence[int]] = {}
-        self._read: set[int] = set()
+        self._roots = reader.roots
+        capacity, used = reader.sum_columns(classes)
+        self._columns = (*capacity, *used)
 
     def row_of(self, root: int) -> Sequence[int]:
-        """Return the row of a tree that was read: its root, then its capacity, then its usage of each class."""
-        return self._rows.get(root) or (root, *[0] * 2 * len(self._classes))
+        """Return the row of a tree."""
+        index = np.searchsorted(self._roots, root)
+        return (root, *[int(column[index]) for column in self._columns])
 
-    def together(self, roots: Collection[int], root_of: Mapping[int, int]) -> Sequence[int]:
-        """Return one row for several trees added up, under the lowest of their roots.
-
-        The sums of all trees in ``root_of`` are read at once, so that later calls find theirs.
-        """
-        self._ask({*root_of.values()})
-        rows = [self.row_of(root) for root in sorted(roots)]
-        if len(rows) == 1:
-            return rows[0]
-        return (min(roots, default=0), *map(sum, zip(self.row_of(0)[1:], *[row[1:] for row in rows], strict=True)))
-
-    def read(self, portions: Iterable[Portion]) -> Iterator[Portion]:
-        """Yield each portion of trees once the sums of its trees are known."""
-        for portion in portions:
-            self._ask({tree.root for _key, tree in portion.trees})
-            yield portion
-
-    def _ask(self, roots: AbstractSet[int]) -> None:
-        unknown = roots - self._read
-        if unknown and self._classes:
-            self._rows.update([(row[0], row) for row in self._reader.sums(self._classes, unknown)])
-        self._read |= unknown
-
-
-def by_id(reader: TreeReader, limit: int | None) -> Iterator[Tree]:
-    """Yield all trees as they are wanted, for requests without an order."""
-    complete = reader.complete
-    size = max(1, len(complete) if limit is None else limit)
-    for start in range(0, len(complete), size):
-        yield from reader.read(complete[start : start + size])
+    def together(self, roots: Collection[int]) -> Sequence[int]:
+        """Return one row for several trees added up, under the lowest of their roots."""
+        nothing = [0] * len(self._columns)
+        rows = [self.row_of(root)[1:] for root in roots]
+        return (min(roots, default=0), *map(sum, zip(nothing, *rows, strict=True)))

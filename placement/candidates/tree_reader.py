@@ -1,6 +1,6 @@
 """The trees that can serve a plan, in the cloud as it is or would be, and where their providers lie: all of columns."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 from itertools import pairwise, repeat
@@ -101,23 +101,6 @@ class Layout:
         return dict(zip(self._ids, np.where(self.is_in_place, sums[of_providers], fits).tolist(), strict=True))
 
 
-def lay_out(trees: Iterable[Tree], layout: Layout, fits: Floats, shared: Mapping[int, float]) -> None:
-    """Tell trees where their own providers lie, and how full it is there. O(providers that can serve something).
-
-    Args:
-        trees: the trees.
-        layout: the places of all their own providers that can serve.
-        fits: how many times the demands on each of these fit there: the sum over all demands that it can serve.
-        shared: the same for providers that share with other trees, where they lie in no place.
-    """
-    places, around, in_use = layout.places, layout.around(fits), layout.roots_in_use
-    for tree in [tree for tree in trees if tree.root in in_use]:
-        if shared:
-            tree.lay_out(*_sharing_no_place(tree, places, around, shared))
-        else:
-            tree.lay_out(places, around)
-
-
 def _sharing_no_place(
     tree: Tree, places: Places, around: Mapping[int, float], shared: Mapping[int, float]
 ) -> tuple[Places, Mapping[int, float]]:
@@ -131,11 +114,9 @@ def _sharing_no_place(
 
 
 class TreeServers(NamedTuple):
-    """Who can serve in some trees, or all.
+    """The indices of trees in which every demand has a provider, and the positions of own ones for each demand.
 
-    Args:
-        complete: the indices of those in which every demand has a provider, its own or one that shares.
-        own: the positions of their own providers for each demand; those of other trees may be among them.
+    Providers of other trees may be among these.
     """
 
     complete: Ints
@@ -242,11 +223,6 @@ class TreeReader:
         at, nothing = slice(None) if trees is None else trees, np.zeros(number, dtype=np.int64)
         capacity = [nothing if of_class is None else of_class.capacity[at] for of_class in sums]
         return capacity, [nothing if of_class is None else of_class.used[at] for of_class in sums]
-
-    def trees_with(self, name: str) -> Ints:
-        """Return the indices of the trees that have an inventory of a class."""
-        ids = self.class_ids([name])
-        return np.flatnonzero(self._columns.sums(ids[name]).has if name in ids else np.zeros(0, dtype=bool))
 
     @property
     def complete(self) -> Ints:
@@ -375,15 +351,18 @@ class TreeReader:
         return self._providers.parents_of(self._providers.positions_in(complete))
 
     def _lay_out(self, trees: Sequence[Tree], own: Sequence[Ints]) -> None:
-        """Tell trees where their providers lie, and how full it is there, if any provider lies in a place."""
+        """Tell trees where their providers lie, and how full it is there. O(providers that can serve something)."""
         at = np.unique(np.concatenate([*own]))
         layout = Layout(self._providers, at, self.serving.places_of(self.serving.ids.levels))
-        if layout.is_in_place.any():
-            shared = [self._providers.positions(sorted(servants)) for servants in self._sharing.options]
-            of_shared = self._sharing_positions
-            fits = self._fit_counts(shared)[of_shared].tolist()
-            shared_fits = dict(zip(self._providers.ids[of_shared].tolist(), fits, strict=True))
-            lay_out(trees, layout, self._fit_counts(own)[at], shared_fits)
+        if not layout.is_in_place.any():
+            return
+        places, around, in_use = layout.places, layout.around(self._fit_counts(own)[at]), layout.roots_in_use
+        of_shared = self._sharing_positions
+        servants = [self._providers.positions(sorted(of_demand)) for of_demand in self._sharing.options]
+        fits = self._fit_counts(servants)[of_shared].tolist()
+        shared = dict(zip(self._providers.ids[of_shared].tolist(), fits, strict=True))
+        for tree in [tree for tree in trees if tree.root in in_use]:
+            tree.lay_out(*(_sharing_no_place(tree, places, around, shared) if shared else (places, around)))
 
     def _fit_counts(self, serving: Sequence[Ints]) -> Floats:
         """Return by position how often the demands that a provider can serve fit there, added up."""

@@ -7,7 +7,7 @@ others added) is columns made of columns.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -85,6 +85,16 @@ class CloudColumns:
     def stock(self, class_id: int) -> StockColumns:
         """Return what providers have of a class; nothing for one that nobody has."""
         return self._stocks.get(class_id, _NO_STOCK)
+
+    def stock_columns(self, class_ids: Collection[int]) -> Iterator[Ints]:
+        """Yield a column for each amount of the stocks of some classes, by position; -2 for providers without any."""
+        for class_id in sorted(class_ids):
+            stock = self.stock(class_id)
+            for amounts in stock[1:]:
+                column = np.full(len(self.providers.ids), -2)
+                # Negative capacities are as good as none.
+                column[stock.at] = np.maximum(-1, amounts.astype(np.int64))
+                yield column
 
     def left_in_trees(self, class_id: int) -> Floats:
         """Return what the providers of each tree have left of a class; one over capacity takes nothing off others."""

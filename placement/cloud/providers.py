@@ -1,8 +1,9 @@
-"""Who the providers of a cloud are, in columns: by position, sorted by tree."""
+"""Who the providers of a cloud are, in columns: by position, sorted by tree; and which rows of columns are alike."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -147,3 +148,68 @@ def joined_ranges(first: Ints, after: Ints) -> Ints:
     """
     sizes = after - first
     return np.repeat(first - np.append(0, np.cumsum(sizes)[:-1]), sizes) + np.arange(sizes.sum())
+
+
+NUMBERS_PER_ROW = 4
+"""Up to this many numbers for each row, marking those that occur is faster than sorting."""
+
+MAX_RANGE = 2**31
+"""Columns with larger numbers are renumbered first, so that no product exceeds what integers hold."""
+
+
+class DistinctRows(NamedTuple):
+    """The rows that differ, in the order in which they come; the number of each row among them; where each is first."""
+
+    rows: list[tuple[int, ...]]
+    numbers: Ints
+    first: Ints
+
+
+def numbered(columns: Iterable[Ints | Flags]) -> Ints:
+    """Number the rows of some columns."""
+    numbers: Ints = np.zeros(1, dtype=np.int64)
+    for column in columns:
+        values = column - column.min(initial=0).astype(np.int64)
+        if (limit := int(values.max(initial=0)) + 1) > MAX_RANGE:
+            values = np.unique(values, return_inverse=True)[1]
+            limit = len(values)
+        rows = numbers * limit + values
+        if (limit := int(rows.max(initial=0)) + 1) <= NUMBERS_PER_ROW * len(rows):
+            is_present = np.zeros(limit, dtype=bool)
+            is_present[rows] = True
+            numbers = (np.cumsum(is_present) - 1)[rows]
+        else:
+            numbers = np.unique(rows, return_inverse=True)[1]
+    return numbers
+
+
+def distinct_rows(columns: Sequence[Ints]) -> DistinctRows:
+    """Return the rows of some columns that differ; there is at least one column."""
+    _numbers, first, numbers = np.unique(numbered(columns), return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    first = first[order]
+    return DistinctRows(
+        [*zip(*[column[first].tolist() for column in columns], strict=True)], np.argsort(order)[numbers], first
+    )
+
+
+def numbered_owners(owners: Ints, values: Ints, number: int, *, in_order: bool = False) -> Ints:
+    """Number owners by the values that they own, in any order or in the order given; 0 for those that own nothing.
+
+    Args:
+        owners: the owner of each value; ascending if the order counts.
+        values: the values.
+        number: how many owners there are.
+        in_order: whether the order of an owner's values counts.
+    """
+    if not in_order:
+        order = np.lexsort((values, owners))
+        owners, values = owners[order], values[order]
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))
+    sizes = np.diff(np.append(starts, len(owners)))
+    numbers = np.zeros(number, dtype=np.int64)
+    for size in np.unique(sizes).tolist():
+        of_size = starts[sizes == size]
+        rows = values[of_size[:, np.newaxis] + np.arange(size)]
+        numbers[owners[of_size]] = int(numbers.max()) + 1 + numbered(rows.T)
+    return numbers

@@ -18,9 +18,8 @@ from typing import NamedTuple
 from placement.allocators.ranking_profile import Counts
 from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.compose.slots import RequestBudget
-from placement.candidates.frontier import Key, KeyOrder, KeyQueue
-from placement.candidates.ranking import Ranking, TreeScores, amounts_of
-from placement.candidates.tree_order import kept_order
+from placement.candidates.ranking import Key, Ranking, TreeScores, amounts_of
+from placement.candidates.tree_order import KeyOrder, KeyQueue, kept_order
 from placement.domain.search_plan import CandidateRequest, NamedIds, Plan, plan_for
 from placement.domain.tree import Tree
 from placement.services.allocation_candidates import Answer, SearchOptions, answer_for, asked_for

@@ -25,9 +25,8 @@ from placement.services.tree_history import TreeHistory
 from placement.store.connection.database import Database
 from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.journal.watched import AGGREGATE, PROVIDER, TRAIT
-from placement.store.search.cloud_rows import cloud_rows
+from placement.store.search.cloud_rows import aggregates_of, cloud_rows, members_of_aggregates, owners_of_traits
 from placement.store.search.names import ids_for, names_in
-from placement.store.search.provider_sets import aggregates_of, members_of_aggregates, owners_of_traits
 
 LOG = logging.getLogger(__name__)
 

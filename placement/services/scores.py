@@ -8,7 +8,7 @@ import os_traits
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.ranking import Ranking
-from placement.candidates.request_scores import PlacesOfCloud, RequestColumns, ScoredRequest, TakenRows
+from placement.candidates.scores import PlacesOfCloud, RequestColumns, ScoredRequest, TakenRows
 from placement.errors import InvalidAt
 from placement.services.cloud_cache import cloud_in
 from placement.services.fragmentation import FragmentationJudge

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.ranking import Ranking
-from placement.candidates.request_scores import TakenRows
-from placement.candidates.scores import Score
+from placement.candidates.scores import Score, TakenRows
 from placement.candidates.search import Candidate
 from placement.domain.search_plan import CandidateRequest, Plan
 from placement.services.allocation_candidates import Answer, SearchOptions, answer_to

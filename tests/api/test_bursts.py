@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Connection
 
 from placement.app import create_app
-from placement.candidates.frontier import BLOCK
+from placement.candidates.tree_order import BLOCK
 from tests.api.conftest import Api
 from tests.api.test_asked_again import answer
 from tests.clouds import provider

@@ -1,9 +1,8 @@
 """What a worker keeps of a cloud, and what that is by definition, in a snapshot."""
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.candidates.frontier import KeyOrder, KeyQueue
 from placement.candidates.ranking import Ranking, TreeScores
-from placement.candidates.tree_order import kept_order
+from placement.candidates.tree_order import KeyOrder, KeyQueue, kept_order
 from placement.cloud.columns import CloudColumns
 from placement.domain.search_plan import CandidateRequest, RequestGroup, plan_for
 from placement.services.cloud_cache import cloud_in, ids_in

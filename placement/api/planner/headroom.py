@@ -18,8 +18,8 @@ from placement.api.planner.request_schemas import CHANGES, REQUEST
 from placement.api.query import Query
 from placement.api.routing import planner_route
 from placement.api.versions import MAXIMUM
+from placement.candidates.explain.explanation import split_in_words
 from placement.candidates.headroom.totals import CountedRequest, Headroom
-from placement.candidates.single_providers import split_in_words
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import CandidateRequest
 from placement.errors import Invalid, InvalidAt

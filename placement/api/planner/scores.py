@@ -14,8 +14,7 @@ from placement.api.call import Call
 from placement.api.fields import MAX_ITEMS, Array, BodyPath, Faults, Map, Object
 from placement.api.planner.request_fields import PROFILE, profile_hint
 from placement.api.routing import planner_route
-from placement.candidates.request_scores import ScoredRequest, TakenRows
-from placement.candidates.scores import Score
+from placement.candidates.scores import Score, ScoredRequest, TakenRows
 from placement.errors import ConfigurationError, InvalidAt
 from placement.services import scores as service
 from placement.settings.planner.document import IMPORT_HINT

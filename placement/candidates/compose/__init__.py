@@ -1,7 +1,6 @@
 """Composing in one tree: from what its providers can serve to choices, or proposals, best first.
 
-A plain request is composed by ``slots``, a search under ``constraints``; ``compact`` puts its choices in order, and so
-does ``pooled`` if others share with the tree. A planner request is composed by ``devices`` or, if its resources have
-hierarchical names, ``paths``: both ask an allocator. ``ruled_out`` spares them trees without a proposal before the
-details of a tree are read.
+A plain request is composed by ``slots``, a search under ``constraints``; ``compact`` puts its choices in order. A
+planner request is composed by ``devices`` or, if its resources have hierarchical names, ``paths``: both ask an
+allocator. ``ruled_out`` spares them trees without a proposal before the details of a tree are read.
 """

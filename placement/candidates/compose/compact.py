@@ -10,17 +10,15 @@ one it finds is the best. Trees of the same canonical form, places included, are
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, compress, product, repeat
 from math import prod
-from operator import call, itemgetter, or_
+from operator import or_
 from typing import NamedTuple
 
-from placement.allocators import Budget
 from placement.allocators.ranking_profile import Counts
-from placement.candidates.canonical import CanonicalForm, Memo, Sketch, with_places
 from placement.candidates.compose.constraints import Constraint
-from placement.candidates.compose.slots import ChoicesOfForm, RequestBudget, SlotComposer
+from placement.candidates.compose.slots import ChoicesOfForm, Memo, RequestBudget, SlotComposer
 from placement.domain.places import Places
 from placement.domain.search_plan import Choice, Plan, Slot
 from placement.domain.tree import Tree
@@ -36,28 +34,12 @@ class Composed(NamedTuple):
     choices: Iterator[Choice]
 
 
-class _FormChoices(NamedTuple):
-    """What is known about all trees of one form.
+class _ComposedForm(NamedTuple):
+    """The candidates of all trees of one form, and the counts of the first."""
 
-    Args:
-        counts: the least counts of places, those of the first candidate; None if there is no candidate.
-        readers: for each candidate, in order, a function that reads it off the providers of a sketch; None if there are
-            too many candidates.
-        choices: if so, the candidates as far as they have been searched for.
-    """
+    counts: Counts
+    choices: ChoicesOfForm
 
-    counts: Counts | None
-    readers: list[Callable[[Choice], Choice]] | None
-    choices: ChoicesOfForm | None = None
-
-    def read_off(self, providers: tuple[int, ...]) -> Composed | None:
-        """Return the candidates of a tree with these providers."""
-        if self.counts is None or not self.readers:
-            return None
-        return Composed(self.counts, map(call, self.readers, repeat(providers)))
-
-
-_NOT_COMPOSED = _FormChoices(None, None)
 
 FEW_COMBINATIONS = 100
 """Composing and sorting up to this many combinations is faster than searching them in order."""
@@ -83,11 +65,9 @@ class CompactFirst:
         self._for_order = RequestBudget(per_tree=budget.per_tree, per_request=budget.remaining)
         self._few = few
         self._composer = SlotComposer(plan, budget)
-        self._sketcher = self._composer.sketcher
         self._left_to_sort = MAX_SORTED if all_wanted else 0
-        consuming = [bool(slot.resources) for slot in plan.slots]
-        self._consuming = None if all(consuming) else consuming
-        self._memo: Memo[_FormChoices] = Memo()
+        self._consuming = [bool(slot.resources) for slot in plan.slots]
+        self._memo: Memo[_ComposedForm | None] = Memo()
 
     def composed_in(self, tree: Tree) -> Composed | None:
         """Return the choices that serve the plan in a tree, in order; None if there are none.
@@ -98,84 +78,44 @@ class CompactFirst:
             return _with_first((), self._composer.choices(tree))
         if self._composer.lacks_traits(tree):
             return None
-        sketch = self._sketcher.sketch(tree)
-        form = with_places(sketch, tree.places)
-        of_form = self._memo.get(form, _NOT_COMPOSED)
-        # A step for each candidate; if too few are left, the search uses them up.
-        steps = None if of_form.readers is None else len(of_form.readers)
-        if steps is not None and steps <= self._budget.remaining and self._budget.take(steps):
-            return of_form.read_off(sketch[1])
-        if self._combinations(tree) <= self._few and not self._memo.is_full:
-            return self._first_of_form(tree, sketch, form)
-        if not self._may_sort(tree):
-            return self._searched_lazily(tree, sketch, form)
-        counts, in_order = self._in_order(list(self._composer.choices(tree)), tree.places.masks, tree.places)
-        return Composed(counts, iter(in_order)) if in_order else None
-
-    def _combinations(self, tree: Tree) -> int:
-        return prod([len(tree.options[slot.demand]) for slot in self._plan.slots])
-
-    def _may_sort(self, tree: Tree) -> bool:
-        """Charge a tree's combinations to those that may be sorted; tell whether enough were left."""
-        combinations = self._combinations(tree)
-        if combinations <= self._few:
-            return True
-        if combinations > self._left_to_sort:
-            return False
-        self._left_to_sort -= combinations
-        return True
-
-    def _first_of_form(self, tree: Tree, sketch: Sketch, form: CanonicalForm) -> Composed | None:
-        """Compose everything in the numbers of a sketch, and memoise it for equivalent trees."""
-        choices, (_form, providers) = self._composer.numbered_choices(tree, sketch), sketch
-        masks = {number: tree.places.masks.get(provider, 0) for number, provider in enumerate(providers)}
-        counts, in_order = self._in_order(choices, masks, tree.places)
-        of_form = _FormChoices(counts, list(map(_reader, in_order)))
-        if not self._budget.was_hit:
+        form, rows = self._composer.form(tree, with_places=True), self._composer.rows(tree)
+        if form not in self._memo:
+            composed = self._composed(tree, rows)
+            if self._for_order.was_hit or self._budget.was_hit:
+                return composed
+            of_form = composed and _ComposedForm(composed.counts, ChoicesOfForm(composed.choices, rows, self._budget))
             self._memo.remember(form, of_form)
-        return of_form.read_off(providers)
+        else:
+            of_form = self._memo[form]
+        return of_form and Composed(of_form.counts, of_form.choices.in_tree(rows, lambda: self._again(tree, rows)))
 
-    def _in_order(
-        self, choices: Sequence[Choice], masks: Mapping[int, int], places: Places
-    ) -> tuple[Counts, list[Choice]]:
-        """Return the least counts of places, and the choices sorted by counts; equals stay in search order."""
-        touched = self._touched(masks, choices)
-        counts_of = {places_touched: places.counts(places_touched) for places_touched in set(touched)}
-        counts = [counts_of[places_touched] for places_touched in touched]
-        order = sorted(range(len(counts)), key=counts.__getitem__)
-        return counts[order[0]] if order else (), [choices[index] for index in order]
+    def _composed(self, tree: Tree, rows: Sequence[Sequence[int]]) -> Composed | None:
+        """Compose in a tree, whatever was found in others."""
+        combinations = prod(map(len, rows))
+        if combinations > self._few:
+            # Lazily, because all that most trees are asked for is the counts of their best candidate.
+            if combinations > self._left_to_sort:
+                return self._searched(tree)
+            self._left_to_sort -= combinations
+        choices, places = list(self._composer.choices(tree)), tree.places
+        touched = self._touched(tree, choices)
+        counts_of = {places_touched: places.counts(places_touched) for places_touched in {*touched}}
+        # Equals stay in search order.
+        in_order = sorted([(counts_of[mask], number) for number, mask in enumerate(touched)])
+        return Composed(in_order[0][0], (choices[number] for _counts, number in in_order)) if in_order else None
 
-    def _touched(self, masks: Mapping[int, int], choices: Sequence[Choice]) -> tuple[int, ...]:
+    def _again(self, tree: Tree, rows: Sequence[Sequence[int]]) -> Iterator[Choice]:
+        """Compose in a tree once choices are pulled. There may be none after all, if the steps are used up by then."""
+        if composed := self._composed(tree, rows):
+            yield from composed.choices
+
+    def _touched(self, tree: Tree, choices: Sequence[Choice]) -> tuple[int, ...]:
         """Return for each choice the places that it takes resources from."""
         touched: Iterable[int] = repeat(0, len(choices))
         # Slot by slot for all choices at once: no Python loop over choices.
-        columns: Iterable[Choice] = zip(*choices, strict=True)
-        for column in columns if self._consuming is None else compress(columns, self._consuming):
-            touched = map(or_, touched, map(masks.get, column, repeat(0)))
+        for column in compress(zip(*choices, strict=True), self._consuming):
+            touched = map(or_, touched, map(tree.places.masks.get, column, repeat(0)))
         return tuple(touched)
-
-    def _searched_lazily(self, tree: Tree, sketch: Sketch, form: CanonicalForm) -> Composed | None:
-        """Search a tree, or, if one of its form was searched before, only for what has not been found there.
-
-        Lazily, because all that most trees are asked for is the counts of their best candidate.
-        """
-        _form, providers = sketch
-        of_form = self._memo.get(form)
-        if of_form is None:
-            composed = self._searched(tree)
-            if self._for_order.was_hit or self._budget.was_hit:
-                return composed
-            choices = None if composed is None else ChoicesOfForm(composed.choices, providers, self._budget)
-            of_form = _FormChoices(composed and composed.counts, None, choices)
-            self._memo.remember(form, of_form)
-        if of_form.counts is None or of_form.choices is None:
-            return None
-        return Composed(of_form.counts, of_form.choices.in_tree(providers, lambda: self._later(tree)))
-
-    def _later(self, tree: Tree) -> Iterator[Choice]:
-        """Search once choices are pulled. There may be none after all, if the steps are used up by then."""
-        if composed := self._searched(tree):
-            yield from composed.choices
 
     def _searched(self, tree: Tree) -> Composed | None:
         """Search for the candidates of each vector of counts in turn, the least first.
@@ -187,20 +127,20 @@ class CompactFirst:
             return None
         steps, slots = self._for_order.of_tree(), prepared.order.slots
         searches = (
-            (counts, prepared.choices(steps, [Touches(slots, tree.places, counts)]))
-            for counts in possible_counts(self._plan, tree)
+            (counts, prepared.choices(steps, [_Touches(slots, tree.places, counts)]))
+            for counts in _possible_counts(self._plan, tree)
         )
+
+        def noting_the_end(choices: Iterator[Choice]) -> Iterator[Choice]:
+            yield from choices
+            if steps.was_hit:
+                self._budget.was_hit = True
+
         for counts, choices in searches:
             if composed := _with_first(counts, choices):
                 in_order = chain(composed.choices, (choice for _counts, more in searches for choice in more))
-                return Composed(counts, self._noting_the_end(in_order, steps))
+                return Composed(counts, noting_the_end(in_order))
         return self._unsorted(tree) if steps.was_hit else None
-
-    def _noting_the_end(self, choices: Iterator[Choice], steps: Budget) -> Iterator[Choice]:
-        """Yield choices; once they have ended, mark the budget of the request as hit if their steps were."""
-        yield from choices
-        if steps.was_hit:
-            self._budget.was_hit = True
 
     def _unsorted(self, tree: Tree) -> Composed | None:
         """Search without an order: steps wasted on ordering must not hide a candidate."""
@@ -209,7 +149,7 @@ class CompactFirst:
         if composed is None:
             return None
         first, further = next(composed.choices), composed.choices
-        (touched,) = self._touched(tree.places.masks, [first])
+        (touched,) = self._touched(tree, [first])
         self._budget.was_hit = True
         return Composed(tree.places.counts(touched), chain((first,), further))
 
@@ -219,15 +159,7 @@ def _with_first(counts: Counts, choices: Iterator[Choice]) -> Composed | None:
     return None if first is None else Composed(counts, chain((first,), choices))
 
 
-def _reader(choice: Choice) -> Callable[[Choice], Choice]:
-    """Return a function that reads a choice of numbers off the providers they stand for."""
-    if len(choice) > 1:
-        return itemgetter(*choice)
-    (number,) = choice
-    return itemgetter(slice(number, number + 1))  # A slice, so that the result is a tuple, too.
-
-
-def possible_counts(plan: Plan, tree: Tree) -> Iterator[Counts]:
+def _possible_counts(plan: Plan, tree: Tree) -> Iterator[Counts]:
     """Yield how many places of each level candidates may touch, in ascending order.
 
     Sums tell the fewest: three units left in each of two places are too little for four slots of two.
@@ -286,7 +218,7 @@ def _fewest(demand: float, rooms: Mapping[int, float], places: int) -> int:
     return max(1, count)
 
 
-class Touches(Constraint):
+class _Touches(Constraint):
     """The constraint that exactly this many places of each level are touched.
 
     Args:

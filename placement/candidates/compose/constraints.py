@@ -7,6 +7,8 @@ can follow. ``depths`` are the depths that it has to be asked about.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_
 from typing import Protocol
 
 from placement.domain.search_plan import Plan, Slot
@@ -29,7 +31,7 @@ class Constraint(Protocol):
         """Undo what ``take`` accepted."""
 
 
-class Isolation:
+class _Isolation:
     """group_policy=isolate: the providers of granular groups are all different.
 
     Bipartite matching looks ahead: a provider is refused if the groups to come cannot all have their own then.
@@ -41,22 +43,19 @@ class Isolation:
         # Groups that compete with no other for any provider need no matching.
         rows = {depth: row for depth, row in granular if any(uses[provider] > 1 for provider in row)}
         self.depths = frozenset(rows)
-        self._matching = Matching(rows, dict.fromkeys(uses, 1))
+        self._matching = _Matching(rows, dict.fromkeys(uses, 1))
 
     def is_hopeless(self) -> bool:
-        """Tell whether there are too few providers."""
         return not self._matching.is_complete
 
     def take(self, depth: int, provider: int) -> bool:
-        """Accept a provider that no other granular group has, if the groups to come can still have theirs."""
         return self._matching.fix(depth, provider)
 
     def give_back(self, depth: int, provider: int) -> None:  # noqa: ARG002 - the matching knows it
-        """Undo the last choice for this group."""
         self._matching.free(depth)
 
 
-class Contention:
+class _Contention:
     """Slots that take the same class from one provider must fit there together.
 
     A relaxation looks ahead, which never refuses wrongly and is exact if all amounts are equal: a matching in which
@@ -76,17 +75,15 @@ class Contention:
             demand: [provider for provider in options[depth] if self._free[provider] >= self._amounts[depth]]
             for demand, depth in of_demands.items()
         }
-        self._matching = Matching(
+        self._matching = _Matching(
             {depth: fitting[slots[depth].demand] for depth in self._amounts},
             {provider: int(room // least) for provider, room in self._free.items()},
         )
 
     def is_hopeless(self) -> bool:
-        """Tell whether the providers have too little room for all slots."""
         return not self._matching.is_complete or sum(self._amounts.values()) > sum(self._free.values())
 
     def take(self, depth: int, provider: int) -> bool:
-        """Accept a provider with room for this slot beside those already there."""
         amount = self._amounts[depth]
         if self._free[provider] < amount or not self._matching.fix(depth, provider):
             return False
@@ -94,12 +91,11 @@ class Contention:
         return True
 
     def give_back(self, depth: int, provider: int) -> None:
-        """Return this slot's amount to its provider."""
         self._free[provider] += self._amounts[depth]
         self._matching.free(depth)
 
 
-class SameSubtree:
+class _SameSubtree:
     """same_subtree: of the providers of some groups, one, the head, is an ancestor of all the others, or the only one.
 
     ``_common`` is a stack of the common ancestors (each provider being its own) of all providers chosen so far. As long
@@ -141,7 +137,7 @@ class SameSubtree:
             for head in self._heads
         )
         places = dict.fromkeys(self._ancestry, 1)
-        return bool(self._options) and not any(Matching(rows, places).is_complete for rows in below)
+        return bool(self._options) and not any(_Matching(rows, places).is_complete for rows in below)
 
     def take(self, depth: int, provider: int) -> bool:
         """Accept a provider if some common ancestor of those chosen is one of them, or may still become one."""
@@ -155,35 +151,28 @@ class SameSubtree:
         return True
 
     def give_back(self, depth: int, provider: int) -> None:  # noqa: ARG002 - the last one taken is meant
-        """Undo the last choice."""
         self._common.pop()
         self._chosen.pop()
 
 
-class CollectiveTraits:
+class _CollectiveTraits:
     """The providers of the unsuffixed group together meet each of its trait sets."""
 
     def __init__(self, slots: Sequence[Slot], options: Sequence[Sequence[int]], tree: Tree, sets: int) -> None:
         self.depths = frozenset(depth for depth, slot in enumerate(slots) if not slot.is_granular)
         self._all = (1 << sets) - 1
         self._met = tree.met
-        self._possible = [self._reach(options, after=depth) for depth in range(-1, len(slots))]
+        self._possible = [0]
+        """By depth, the sets that the slots from there on can meet."""
+        for depth in reversed(range(len(slots))):
+            reached = [tree.met.get(provider, 0) for provider in options[depth]] if depth in self.depths else []
+            self._possible.insert(0, reduce(or_, reached, self._possible[0]))
         self._masks = [0]
 
-    def _reach(self, options: Sequence[Sequence[int]], *, after: int) -> int:
-        mask = 0
-        for depth in self.depths:
-            if depth > after:
-                for provider in options[depth]:
-                    mask |= self._met.get(provider, 0)
-        return mask
-
     def is_hopeless(self) -> bool:
-        """Tell whether some trait set is met by no provider."""
         return self._possible[0] != self._all
 
     def take(self, depth: int, provider: int) -> bool:
-        """Accept a provider if the slots to come can meet the sets that are still unmet."""
         mask = self._masks[-1] | self._met.get(provider, 0)
         if mask | self._possible[depth + 1] != self._all:
             return False
@@ -191,11 +180,10 @@ class CollectiveTraits:
         return True
 
     def give_back(self, depth: int, provider: int) -> None:  # noqa: ARG002 - the last one taken is meant
-        """Undo the last choice."""
         self._masks.pop()
 
 
-class OneProviderPerTree(Constraint):
+class _OneProviderPerTree(Constraint):
     """Before microversion 1.29, a request takes no two providers of one tree."""
 
     def __init__(self, slots: Sequence[Slot], tree: Tree) -> None:
@@ -205,7 +193,6 @@ class OneProviderPerTree(Constraint):
         self._uses: Counter[int] = Counter()
 
     def take(self, depth: int, provider: int) -> bool:  # noqa: ARG002 - the depth does not matter here
-        """Accept a provider unless another one of its tree already serves."""
         root = self._tree.root_of.get(provider, self._tree.root)
         if self._uses[root] and self._holder[root] != provider:
             return False
@@ -214,17 +201,7 @@ class OneProviderPerTree(Constraint):
         return True
 
     def give_back(self, depth: int, provider: int) -> None:  # noqa: ARG002 - the depth does not matter here
-        """Release the provider's tree."""
         self._uses[self._tree.root_of.get(provider, self._tree.root)] -= 1
-
-
-def _met_by_one_slot(plan: Plan, tree: Tree, slots: Sequence[Slot], options: Sequence[Sequence[int]]) -> bool:
-    """Tell whether all options of some slot of the unsuffixed group meet all trait sets by themselves."""
-    all_sets = (1 << len(plan.trait_sets)) - 1
-    for slot, providers in zip(slots, options, strict=True):
-        if not slot.is_granular and all([tree.met.get(provider, 0) == all_sets for provider in providers]):
-            return True
-    return False
 
 
 def constraints_on(plan: Plan, tree: Tree, slots: Sequence[Slot], options: Sequence[Sequence[int]]) -> list[Constraint]:
@@ -232,19 +209,22 @@ def constraints_on(plan: Plan, tree: Tree, slots: Sequence[Slot], options: Seque
     constraints: list[Constraint] = []
     isolate = plan.request.isolate
     if isolate and sum(slot.is_granular for slot in slots) > 1:
-        constraints.append(Isolation(slots, options))
-    constraints.extend(Contention(slots, options, tree, name) for name in plan.contended)
+        constraints.append(_Isolation(slots, options))
+    constraints.extend(_Contention(slots, options, tree, name) for name in plan.contended)
     constraints.extend(
-        SameSubtree(slots, options, tree, suffixes, isolate=isolate) for suffixes in plan.request.same_subtree
+        _SameSubtree(slots, options, tree, suffixes, isolate=isolate) for suffixes in plan.request.same_subtree
     )
-    if plan.trait_sets and not _met_by_one_slot(plan, tree, slots, options):
-        constraints.append(CollectiveTraits(slots, options, tree, len(plan.trait_sets)))
+    all_sets = (1 << len(plan.trait_sets)) - 1
+    loose = [row for slot, row in zip(slots, options, strict=True) if not slot.is_granular] if all_sets else []
+    # A slot all of whose options meet all sets by themselves leaves nothing to check.
+    if all_sets and not any([all([tree.met.get(provider, 0) == all_sets for provider in row]) for row in loose]):
+        constraints.append(_CollectiveTraits(slots, options, tree, len(plan.trait_sets)))
     if not plan.request.combines_nested and len(slots) > 1:
-        constraints.append(OneProviderPerTree(slots, tree))
+        constraints.append(_OneProviderPerTree(slots, tree))
     return constraints
 
 
-class Matching:
+class _Matching:
     """A column for each row, if possible, maintained while a search fixes rows to columns and frees them.
 
     While the matching is complete, every row holds a column, and no column more rows than it has places. The search
@@ -254,7 +234,7 @@ class Matching:
         rows: the columns that each row may have.
         places: how many rows each column can take.
 
-    >>> matching = Matching({0: [7, 8], 1: [7]}, places={7: 1, 8: 1})
+    >>> matching = _Matching({0: [7, 8], 1: [7]}, places={7: 1, 8: 1})
     >>> matching.fix(0, 7), matching.fix(0, 8)
     (False, True)
     """
@@ -284,7 +264,6 @@ class Matching:
         return True
 
     def free(self, row: int) -> None:
-        """Let a row have any column again."""
         self._fixed.discard(row)
         self._open[self._column[row]] += 1
 

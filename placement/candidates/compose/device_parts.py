@@ -4,14 +4,14 @@ The allocator knows no trees. What lies below the head of a same_subtree is a pl
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from placement.allocators import natural_key, natural_order
 from placement.allocators.devices import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request
-from placement.candidates.canonical import UsefulRoom, useful_room
+from placement.candidates.compose.slots import UsefulRoom, useful_room
 from placement.candidates.fragmentation import DeviceJudge
 from placement.domain.places import Levels, upwards
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
@@ -83,7 +83,7 @@ def device_terms(request: PlannerRequest, plan: Plan, levels: Levels) -> DeviceT
     ]
     # Everything in a same_subtree lies below its head.
     within += [
-        InOnePlace(groups=labels(suffixes), level=_level_of_tie(number), condition=len(plan.trait_sets) + number)
+        InOnePlace(groups=labels(suffixes), level=LEVEL_OF_TIE.format(number), condition=len(plan.trait_sets) + number)
         for number, suffixes in enumerate(request.same_subtree)
     ]
     return DeviceTerms(request, plan, levels, parts, tuple(joint), tuple(within), useful_room(plan))
@@ -99,9 +99,8 @@ def _parts(request: PlannerRequest, plan: Plan, levels: Levels) -> Iterator[Part
         yield Part(slot, group, every[slot.suffix] if group.everything else None, exclusive)
 
 
-def _level_of_tie(number: int) -> str:
-    """Return the name of a level whose places are the heads of a same_subtree. No real level has such a name."""
-    return f"same_subtree/{number}"
+LEVEL_OF_TIE = "same_subtree/{}"
+"""The name of a level whose places are the heads of a same_subtree, by its number. No real level has such a name."""
 
 
 def device_of(details: PlannerTree, functions: int) -> int:
@@ -114,6 +113,7 @@ WORST_MISFIT = 1000
 """The misfit of a device of which all would be left."""
 
 
+@lru_cache(maxsize=4096)
 def misfit_of(resources: tuple[tuple[str, int], ...], stocks: ProviderStocks) -> int:
     """Return how badly a provider with these stocks fits: how much of what is asked for would be left, in 1/1000.
 
@@ -142,7 +142,6 @@ class TreeParts:
     Args:
         details: the tree in detail.
         never_alone: the places that cannot be held exclusively, even if nothing is in use.
-        misfits: returns how badly providers fit, as ``misfit_of`` does.
         judge: judges devices instead, where the profile counts fragmentation.
     """
 
@@ -153,14 +152,12 @@ class TreeParts:
         tree: Tree,
         details: PlannerTree,
         never_alone: AbstractSet[int],
-        misfits: Callable[[tuple[tuple[str, int], ...], ProviderStocks], int],
         judge: DeviceJudge | None = None,
     ) -> None:
         self._terms = terms
         self._tree = tree
         self._details = details
         self._never_alone = never_alone
-        self._misfit_of = misfits
         self._judge = judge
         self._ancestry = cache(lambda provider: frozenset(upwards(provider, details.parents)))
 
@@ -275,7 +272,7 @@ class TreeParts:
     def _misfits(self, slot: Slot, row: Sequence[int], count: int) -> dict[int, int]:
         """Return how badly each provider fits; where devices are judged, how much it would fragment."""
         stocks = self._details.stocks
-        misfits = {provider: self._misfit_of(slot.resources, stocks.get(provider, NO_STOCKS)) for provider in row}
+        misfits = {provider: misfit_of(slot.resources, stocks.get(provider, NO_STOCKS)) for provider in row}
         if self._judge is None:
             return misfits
         free, requested = self._details.free_amounts(), self._terms.request.requested
@@ -311,5 +308,5 @@ class TreeParts:
         in_use = details.in_use() | self._never_alone if terms.request.exclusive else set()
         # A device may be a place, too.
         held = frozenset([names[provider] for names in (numbers, places) for provider in in_use if provider in names])
-        ties = [_level_of_tie(number) for number in range(len(heads))]
+        ties = [LEVEL_OF_TIE.format(number) for number in range(len(heads))]
         return Host((*terms.levels.names, *ties), tuple(devices), held, uncounted=len(ties))

@@ -7,22 +7,14 @@ two questions rule out many: are there enough providers for each group, and have
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
 from operator import itemgetter
 
 from placement.allocators import Budget
-from placement.allocators.devices import THE_DEVICE, DeviceAllocation, DeviceAllocations, allocate, host_key
-from placement.candidates.canonical import Memo
-from placement.candidates.compose.device_parts import (
-    DeviceProblem,
-    Part,
-    TreeParts,
-    device_of,
-    device_terms,
-    misfit_of,
-)
+from placement.allocators.devices import THE_DEVICE, DeviceAllocations, allocate, host_key
+from placement.candidates.compose.device_parts import DeviceProblem, Part, TreeParts, device_of, device_terms
 from placement.candidates.compose.proposals import Locks, Proposal, Proposals
 from placement.candidates.compose.ruled_out import DeviceRoom, WantedFree, wanted_free
+from placement.candidates.compose.slots import Memo
 from placement.candidates.fragmentation import DeviceJudge
 from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
@@ -63,8 +55,12 @@ class DeviceComposer:
         self._any: Memo[DeviceAllocations] = Memo(MAX_HOSTS)
         self._terms = device_terms(request, plan, levels)
         self._parts = self._terms.parts
-        self._misfits = cache(misfit_of)
-        self._least = self._least_by_demand()
+        self._least: dict[int, int] = {}
+        """For each demand how many different providers it takes at least."""
+        for part in self._parts:
+            demand, so_far = part.slot.demand, self._least.get(part.slot.demand, 0)
+            is_apart = request.isolate and part.slot.is_granular
+            self._least[demand] = so_far + part.group.count if is_apart else max(so_far, part.group.count)
         self._room = DeviceRoom(self._parts, isolate=request.isolate)
 
     @property
@@ -97,7 +93,9 @@ class DeviceComposer:
         complete = True
         for result, providers in self._allocations(tree, details, budget, is_ranked=True):
             complete = complete and result.complete
-            ways += [(way.objective.rank, self._choice(way, providers)) for way in result.allocations]
+            for way in result.allocations:
+                rows = [way.devices[str(index)] for index in range(len(self._parts))]
+                ways.append((way.objective.rank, [[providers[int(number)] for number in row] for row in rows]))
         ways.sort(key=itemgetter(0))
         chosen = [rows for _rank, rows in ways[: self._request.per_tree]]
         return Proposals([self._proposal(details, rows) for rows in chosen], complete)
@@ -121,7 +119,6 @@ class DeviceComposer:
             tree=tree,
             details=details,
             never_alone=self._locks.never_whole(levels, details) if levels else frozenset(),
-            misfits=self._misfits,
             judge=self._judge() if self._judge and is_ranked else None,
         )
         options = self._locks.usable([parts.options(part) for part in self._parts], details)
@@ -142,19 +139,6 @@ class DeviceComposer:
             allocations = allocate(problem.host, problem.request, max_ways=ways, budget=budget)
             memo.remember(key, allocations)
         return allocations
-
-    def _choice(self, allocation: DeviceAllocation, providers: Sequence[int]) -> ChosenProviders:
-        rows = [allocation.devices[str(index)] for index in range(len(self._parts))]
-        return [[providers[int(number)] for number in row] for row in rows]
-
-    def _least_by_demand(self) -> dict[int, int]:
-        """Return for each demand how many different providers it takes at least."""
-        least: dict[int, int] = {}
-        for part in self._parts:
-            demand, so_far = part.slot.demand, least.get(part.slot.demand, 0)
-            is_apart = self._request.isolate and part.slot.is_granular
-            least[demand] = so_far + part.group.count if is_apart else max(so_far, part.group.count)
-        return least
 
     def _place(self, details: PlannerTree, part: Part, provider: int, *, level: str) -> int | None:
         """Return the place to hold for a provider to be alone at a level: its anchor, or the device itself."""

@@ -15,7 +15,16 @@ from placement.allocators import Budget
 from placement.allocators.group.locations import Rules
 from placement.allocators.group.place import STEPS, STEPS_OF_A_TRY, Placement, place
 from placement.allocators.group.scorers import ANY_AMOUNT, Phase, Units
-from placement.allocators.group.tree import ANYWHERE, Capacity, Location, Path, Requirement, split_name, translated
+from placement.allocators.group.tree import (
+    ANYWHERE,
+    Capacity,
+    Location,
+    NamedGroup,
+    Path,
+    Requirement,
+    split_name,
+    translated,
+)
 from placement.candidates.compose.proposals import GroupScore, Locks, Proposal, Proposals
 from placement.candidates.compose.ruled_out import WantedFree
 from placement.domain.device_types import enumerated_traits, is_enumerated
@@ -56,18 +65,26 @@ class PathComposer:
 
     def _requirement(self, container: ContainerPaths) -> Requirement:
         """Return what one container asks for, with levels under their canonical names."""
-        root = _LabelledGroup(container.prefix)
+        phase = Phase.INITIALISATION if container.is_initial else Phase.RUNNING
+        root, labels = NamedGroup(), dict[Path, str]({(): container.prefix})
         for name, amount in container.paths.items():
-            path, last = split_name(name)
-            group, label = root, container.prefix
-            for word, index in path:
+            words, last = split_name(name)
+            path, label, group = words[:0], container.prefix, root
+            for word, index in words:
                 label = f"{label}/{word}/{index}".lstrip("/")
-                group = group.inside.setdefault((self._level(word, name), index), _LabelledGroup(label))
+                path = (*path, (self._level(word, name), index))
+                labels.setdefault(path, label)
+                group = group.inside.setdefault(path[-1], NamedGroup())
             if is_enumerated(last):
-                self._any_of[group.label].append(enumerated_traits(last, amount))
+                self._any_of[labels[path]].append(enumerated_traits(last, amount))
             else:
-                group.amounts[last] = group.amounts.get(last, 0) + amount
-        return root.requirement("", Phase.INITIALISATION if container.is_initial else Phase.RUNNING)
+                group.base[last] = group.base.get(last, 0) + amount
+
+        def requirement(group: NamedGroup, path: Path) -> Requirement:
+            parts = tuple([requirement(inner, (*path, step)) for step, inner in group.inside.items()])
+            return Requirement(labels[path], path[-1][0] if path else "", group.base, parts, phase)
+
+        return requirement(root, ())
 
     def _level(self, group: str, name: str) -> str:
         level = self._level_names.get(self._levels.named(group).lower(), "")
@@ -194,29 +211,15 @@ class PathComposer:
         amounts: dict[int, dict[str, int]] = defaultdict(dict)
         for (path, name), amount in placement.taken.items():
             amounts[ids[path]][name] = amount
-        touched = details.places.around(amounts)
+        touched, objective = details.places.around(amounts), placement.objective
         self._locks.taken(details, list(amounts), (), amounts)
         return Proposal(
             root=details.root,
             amounts=dict(amounts),
             mappings=_mappings(placement, ids),
             touched=details.places.touched(touched),
-            group_score=_group_score(placement),
+            group_score=None if objective is None else GroupScore(float(objective.score), float(objective.total)),
         )
-
-
-class _LabelledGroup:
-    """What names ask for in one group, and the groups inside it by level and index."""
-
-    def __init__(self, label: str) -> None:
-        self.label = label
-        self.amounts: dict[str, int] = {}
-        self.inside: dict[tuple[str, str], _LabelledGroup] = {}
-
-    def requirement(self, level: str, phase: Phase) -> Requirement:
-        """Return the same as a requirement for a location of a level."""
-        parts = [inner.requirement(of_inner, phase) for (of_inner, _index), inner in self.inside.items()]
-        return Requirement(self.label, level, self.amounts, tuple(parts), phase)
 
 
 class _WantedPortion(NamedTuple):
@@ -260,11 +263,6 @@ def _with_parts_anywhere(requirement: Requirement, *, but: AbstractSet[str]) -> 
     ]
     kept = {name: amount for name, amount in amounts if name in but}
     return replace(requirement, amounts=kept, parts=(*requirement.parts, *parts))
-
-
-def _group_score(placement: Placement) -> GroupScore | None:
-    objective = placement.objective
-    return None if objective is None else GroupScore(float(objective.score), float(objective.total))
 
 
 def _mappings(placement: Placement, ids: Mapping[Path, int]) -> dict[str, tuple[int, ...]]:

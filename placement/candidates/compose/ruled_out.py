@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.candidates.canonical import Memo
 from placement.candidates.compose.device_parts import Part
-from placement.candidates.compose.slots import RequestBudget, SlotComposer
+from placement.candidates.compose.slots import Memo, RequestBudget, SlotComposer
 from placement.candidates.serving import Serving
 from placement.cloud.providers import Flags, Ints, ProviderColumns
 from placement.domain.planner_request import THE_DEVICE, PlannerRequest
@@ -228,7 +227,7 @@ class AnyChoice:
         return {tree.root for tree in trees if self._is_lacking(tree)}
 
     def _is_lacking(self, tree: Tree) -> bool:
-        form, _providers = self._composer.sketcher.sketch(tree)
+        form = self._composer.form(tree)
         is_lacking = self._lacking_by_form.get(form)
         if is_lacking is None:
             self._budget.was_hit = False

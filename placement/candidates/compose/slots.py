@@ -3,22 +3,84 @@
 Backtracking over the slots, the most constrained first. It is a generator, so that a caller that needs ten candidates
 pays for ten. It is exact: the constraints refuse only what no candidate can contain. The worst case is exponential in
 the number of slots, so each provider tried costs a step of the budget.
+
+A cloud has thousands of hosts of a few models. Two trees have the same *canonical form* if the search cannot tell them
+apart but by the ids of their providers. Then their candidates differ in the ids alone, and come in the same order: each
+is searched for once, and read off for all trees of the form.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice, product
+from bisect import bisect_right
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice, product
 from math import prod
-from operator import itemgetter
-from typing import NamedTuple
+from operator import getitem, itemgetter
+from typing import NamedTuple, TypeVar
 
 from placement.allocators import Budget
-from placement.candidates.canonical import Memo, Sketch, Sketcher, numbered
 from placement.candidates.compose.constraints import Constraint, constraints_on
 from placement.domain.search_plan import LIMITS, Choice, Plan, Slot
 from placement.domain.tree import Tree
 
+CanonicalForm = tuple[object, ...]
+
+Result = TypeVar("Result")
+
 FEW_COMBINATIONS = 64
 """Trying up to this many combinations is faster than finding out whether any can work."""
+
+UsefulRoom = Mapping[str, Mapping[float, float]]
+"""For each contended class, the largest sum of amounts that fits into a room."""
+
+MAX_SUMS = 10_000
+"""How many sums of amounts to tell apart; beyond that, room is told apart to the unit."""
+
+
+def useful_room(plan: Plan) -> UsefulRoom:
+    """Return, for each contended class of a plan and any room, the largest sum of amounts that fits into it."""
+    return {name: _RoundedDown(_sums(plan, name)) for name in plan.contended}
+
+
+class _RoundedDown(dict[float, float]):
+    """Numbers and the largest of some ascending sums that is no higher, computed on demand: few numbers occur.
+
+    The number itself if there are no sums.
+    """
+
+    def __init__(self, sums: Sequence[int]) -> None:
+        super().__init__()
+        self._sums = sums
+
+    def __missing__(self, number: float) -> float:
+        at = bisect_right(self._sums, number) - 1
+        rounded = self[number] = self._sums[max(0, at)] if self._sums else number
+        return rounded
+
+
+def _sums(plan: Plan, name: str) -> list[int]:
+    """Return the sums that slots may take of a class from one provider, ascending; nothing if there are too many."""
+    sums = {0}
+    for slot in plan.slots:
+        amount = dict(slot.resources).get(name, 0)
+        sums |= {total + amount for total in sums}
+        if len(sums) > MAX_SUMS:
+            return []
+    return sorted(sums)
+
+
+class Memo(dict[Hashable, Result]):
+    """Memoises results in trees, by canonical form, within one request.
+
+    A request that meets more than ``limit`` forms gains little from memoising the others.
+    """
+
+    def __init__(self, limit: int = 1000) -> None:
+        super().__init__()
+        self._limit = limit
+
+    def remember(self, form: Hashable, result: Result) -> None:
+        """Remember a result, if there is room."""
+        if len(self) < self._limit:
+            self[form] = result
 
 
 class RequestBudget(Budget):
@@ -76,12 +138,11 @@ class SlotComposer:
         self._plan = plan
         self._budget = budget
         self._demands = [slot.demand for slot in plan.slots]
-        self._as_planned = SlotOrder(plan.slots, None)
         self._is_unconstrained = plan.is_unconstrained
         # The demands whose providers together must meet each trait set.
         self._with_traits = [slot.demand for slot in plan.slots if not slot.is_granular] if plan.trait_sets else []
+        self._useful = useful_room(plan)
         self._orders: dict[tuple[int, ...], SlotOrder] = {}
-        self.sketcher = Sketcher(plan)
         self._memo: Memo[ChoicesOfForm] = Memo()
 
     def choices(self, tree: Tree) -> Iterator[Choice]:
@@ -89,11 +150,21 @@ class SlotComposer:
 
         Stop early, and mark the budget as hit, once the steps are used up.
         """
+        rows = self.rows(tree)
         if self._is_unconstrained:
-            return _combinations([tree.options[demand] for demand in self._demands], self._budget.of_tree())
+            return _combinations(rows, self._budget.of_tree())
         if self.lacks_traits(tree):
             return iter(())
-        return self._choices_of_form(tree, self.sketcher.sketch(tree))
+        form = self.form(tree)
+        choices = self._memo.get(form)
+        if choices is None:
+            choices = ChoicesOfForm(self.searched(tree), rows, self._budget)
+            self._memo.remember(form, choices)
+        return choices.in_tree(rows, lambda: self.searched(tree))
+
+    def rows(self, tree: Tree) -> Sequence[Sequence[int]]:
+        """Return the options of each slot."""
+        return [tree.options[demand] for demand in self._demands]
 
     def lacks_traits(self, tree: Tree) -> bool:
         """Tell whether the options of the unsuffixed group do not even all together meet its traits.
@@ -106,43 +177,60 @@ class SlotComposer:
                 reached |= met(provider, 0)
         return bool(self._with_traits) and reached != (1 << len(self._plan.trait_sets)) - 1
 
-    def numbered_choices(self, tree: Tree, sketch: Sketch) -> list[Choice]:
-        """Return every choice in a tree, with providers replaced by their numbers in a sketch of it."""
-        _form, providers = sketch
-        if not self._is_unconstrained:
-            return numbered(self._choices_of_form(tree, sketch), providers)
-        numbers = iter(range(len(providers)))
-        rows = [list(islice(numbers, len(options))) for options in tree.options]
-        return list(_combinations([rows[demand] for demand in self._demands], self._budget.of_tree()))
+    def form(self, tree: Tree, *, with_places: bool = False) -> CanonicalForm:
+        """Return the canonical form of a tree: everything that can constrain a choice, without ids.
 
-    def _choices_of_form(self, tree: Tree, sketch: Sketch) -> Iterator[Choice]:
-        form, providers = sketch
-        choices = self._memo.get(form)
-        if choices is None:
-            choices = ChoicesOfForm(self.searched(tree), providers, self._budget)
-            self._memo.remember(form, choices)
-        return choices.in_tree(providers, lambda: self.searched(tree))
+        Where any combination of options is a choice, only the number of options of each demand matters.
+        ``with_places`` tells whether it matters where providers lie.
+        """
+        plan, providers, form = self._plan, list[int](), list[object]()
+        if self._is_unconstrained:
+            form += map(len, tree.options)
+            providers += chain.from_iterable(tree.options)
+        else:
+            numbers: dict[int, int] = {}
+            number = numbers.setdefault
+            form += [tuple([number(provider, len(numbers)) for provider in row]) for row in tree.options]
+            providers += numbers
+            if plan.trait_sets:
+                form += [tree.met.get(provider, 0) for provider in providers]
+            if plan.request.same_subtree:
+                form += [_next_above(provider, tree.parents, numbers) for provider in providers]
+            if not plan.request.combines_nested and tree.root_of:
+                trees: dict[int, int] = {}
+                roots = [tree.root_of.get(provider, tree.root) for provider in providers]
+                form += [trees.setdefault(root, len(trees)) for root in roots]
+            for name, useful in self._useful.items():
+                form += [useful[tree.room.get((provider, name), 0)] for provider in providers]
+        if with_places:
+            form += [tree.places.masks.get(provider, 0) for provider in providers]
+            form.append(tree.places.levels)
+        return tuple(form)
 
     def searched(self, tree: Tree) -> Iterator[Choice]:
         """Yield every choice in a tree by searching it, whatever was found in others."""
         prepared = self.prepared(tree)
         return prepared.choices(self._budget.of_tree()) if prepared else iter(())
 
-    def prepared(self, tree: Tree) -> "PreparedTree | None":
+    def prepared(self, tree: Tree) -> PreparedTree | None:
         """Prepare a tree to be searched, perhaps several times; return None if no choice can satisfy the plan."""
-        order = self._order(tree)
+        counts = tuple(map(len, tree.options))
+        order = self._orders.get(counts)
+        if order is None:
+            order = SlotOrder(self._plan.slots, None) if self._is_unconstrained else search_order(self._plan, counts)
+            self._orders[counts] = order
         options = [tree.options[slot.demand] for slot in order.slots]
         prepared = PreparedTree(order, options, constraints_on(self._plan, tree, order.slots, options))
         return None if prepared.are_hopeless(prepared.constraints) else prepared
 
-    def _order(self, tree: Tree) -> SlotOrder:
-        if self._is_unconstrained:
-            return self._as_planned
-        counts = tuple([len(options) for options in tree.options])
-        order = self._orders.get(counts)
-        if order is None:
-            order = self._orders[counts] = search_order(self._plan, counts)
-        return order
+
+def _next_above(provider: int, parents: Mapping[int, int | None], numbers: Mapping[int, int]) -> int | None:
+    """Return the number of the nearest numbered ancestor: the only ancestors that can tie providers together."""
+    # Not by ``upwards``: this runs for every provider of every tree, where the cost of a generator shows.
+    above = parents.get(provider)
+    while above is not None and above not in numbers:
+        above = parents.get(above)
+    return None if above is None else numbers[above]
 
 
 def search_order(plan: Plan, counts: Sequence[int]) -> SlotOrder:
@@ -246,32 +334,32 @@ Each tree searches for its others itself.
 
 
 class ChoicesOfForm:
-    """The candidates of equivalent trees, in the numbers of their sketches, composed only as far as any is asked for.
+    """The candidates of equivalent trees, composed in one of them only as far as any is asked for.
 
-    Say the first tree was asked for two candidates, and 4 providers stand for the numbers 0 to 3: then ``(0, 2)`` and
-    ``(0, 3)`` are known. For the next tree they are translated into its providers. Only if it is asked for a third does
-    the search in the first tree go on.
+    A candidate is remembered by which option of each slot it takes. Say the first tree was asked for two: its second
+    and its third option. For the next tree these are its own second and third. Only if it is asked for another does the
+    search in the first tree go on.
 
     Args:
         choices: the candidates of the first tree, composed lazily.
-        providers: what the numbers stand for in that tree.
+        rows: the options of each slot in that tree.
         budget: the steps of the request.
     """
 
-    def __init__(self, choices: Iterator[Choice], providers: Sequence[int], budget: RequestBudget) -> None:
+    def __init__(self, choices: Iterable[Choice], rows: Sequence[Sequence[int]], budget: RequestBudget) -> None:
         self._choices: list[Choice] = []
-        number = {provider: number for number, provider in enumerate(providers)}
-        self._more: Iterator[Choice] | None = (tuple([number[provider] for provider in choice]) for choice in choices)
+        places = [{provider: place for place, provider in enumerate(row)} for row in rows]
+        self._more: Iterator[Choice] | None = (tuple(map(getitem, places, choice)) for choice in choices)
         self._is_whole = False
         self._budget = budget
 
-    def in_tree(self, providers: Sequence[int], search: Callable[[], Iterator[Choice]]) -> Iterator[Choice]:
+    def in_tree(self, rows: Sequence[Sequence[int]], search: Callable[[], Iterable[Choice]]) -> Iterator[Choice]:
         """Yield the candidates of one of the trees: those found so far, then those still to be composed.
 
         Each one found before costs a step of the request, because writing them all down must be bounded, too.
 
         Args:
-            providers: what the numbers stand for in the tree.
+            rows: the options of each slot in the tree.
             search: composes in the tree from the beginning.
         """
         number = 0
@@ -281,13 +369,13 @@ class ChoicesOfForm:
                     return
             elif not self._finds_another():
                 break
-            yield tuple([providers[number] for number in self._choices[number]])
+            yield tuple(map(getitem, rows, self._choices[number]))
             number += 1
         if self._more is not None:
             # No more are remembered. The first to get here continues the search, and all others run one of their own.
             further, self._more = self._more, None
             for choice in further:
-                yield tuple([providers[number] for number in choice])
+                yield tuple(map(getitem, rows, choice))
         elif not self._is_whole:
             yield from islice(search(), number, None)
 

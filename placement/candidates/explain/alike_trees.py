@@ -12,12 +12,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from placement.candidates.canonical import useful_room
-from placement.candidates.compose.slots import RequestBudget, SlotComposer
+from placement.candidates.compose.slots import RequestBudget, SlotComposer, useful_room
 from placement.candidates.explain.conditions import Condition, ConditionKind, traits_condition
 from placement.candidates.explain.masks import HOPELESS, CloudMasks
-from placement.cloud.alike import numbered, numbered_owners
-from placement.cloud.providers import Flags, Ints, places_in
+from placement.cloud.providers import Flags, Ints, numbered, numbered_owners, places_in
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 

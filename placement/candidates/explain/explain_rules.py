@@ -37,7 +37,6 @@ from placement.candidates.explain.hints import hints
 from placement.candidates.explain.masks import CloudMasks, ConditionMasks
 from placement.candidates.planner.planner_trees import Deciding
 from placement.candidates.serving import Serving
-from placement.cloud.alike import stock_columns
 from placement.cloud.providers import Flags, Ints
 from placement.domain.device_types import is_enumerated
 from placement.domain.planner_request import (
@@ -113,7 +112,7 @@ def columns_seen(serving: Serving, deciding: Deciding, *, in_use: Flags | None =
     """
     columns = [serving.sets.with_trait(trait_id) for trait_id in deciding.traits]
     columns += [] if in_use is None else [in_use]
-    return [*columns, *stock_columns(serving.columns, deciding.classes)]
+    return [*columns, *serving.columns.stock_columns(deciding.classes)]
 
 
 def explain_request(request: PlannerRequest, plan: Plan, masks: ConditionMasks, searches: RuleSearches) -> Explanation:

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from placement.candidates.explain.conditions import Condition, ConditionKind, Worded, short
-from placement.candidates.single_providers import SplitAmount, split_in_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +126,55 @@ class HintKind(Worded):
             " is explained here as if it had group_policy=none."
         ),
     )
+
+
+MAX_GROUPS = 64
+"""For more groups than this no way to ask is shown."""
+
+
+class SplitAmount(NamedTuple):
+    """An amount that single providers cannot give, even if they were empty: what nested devices look like.
+
+    A group, and each class of the unsuffixed group, is served by one provider. Eight GPUs with a provider each are
+    eight groups, which people who count devices by host do not expect.
+
+    Args:
+        resource_class, amount: what one provider is asked for.
+        largest: the most that one provider could give: of the trees with enough free, or else of the cloud.
+        trees: how many trees have enough free, but on several providers.
+        is_everywhere: whether no provider of the cloud could give the amount.
+    """
+
+    resource_class: str
+    amount: int
+    largest: int
+    trees: int
+    is_everywhere: bool
+
+
+def split_in_words(split: SplitAmount) -> str:
+    """Say that no single provider has an amount, and how to ask for it.
+
+    >>> split_in_words(SplitAmount("VCPU", 96, 64, 0, is_everywhere=True))
+    'No provider could give 96 VCPU, even if it were empty: the largest has 64 VCPU.'
+    """
+    requested, has = [f"{amount} {split.resource_class}" for amount in (split.amount, split.largest)]
+    if split.is_everywhere:
+        sentence = f"No provider could give {requested}, even if it were empty: the largest has {has}."
+    else:
+        where = "1 tree" if split.trees == 1 else f"{split.trees} trees"
+        sentence = f"On {where} no single provider could give {requested}: the largest there has {has}."
+    groups = -(-split.amount // split.largest)
+    if not split.trees or groups > MAX_GROUPS:
+        return sentence
+    trees = "1 tree has" if split.trees == 1 else f"{split.trees} trees have"
+    last = split.amount - (groups - 1) * split.largest
+    second = last if groups == 2 else split.largest
+    example = f"resources_1={split.resource_class}:{split.largest}&resources_2={split.resource_class}:{second}"
+    more = " and so on" if groups > 2 else ""
+    counted = f', or with "count": {groups} in a planner request' if last == split.largest else ""
+    advice = f"ask for it in {groups} groups, {example}{more}{counted}."
+    return f"{sentence} {trees} as much free on several providers: {advice}"
 
 
 @dataclass(frozen=True, slots=True)

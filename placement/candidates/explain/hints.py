@@ -1,15 +1,16 @@
 """Hints: what newcomers to Placement get wrong in a request without candidates, as far as a cloud shows it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from placement.candidates.explain.conditions import LOOSE, Condition, ConditionKind, any_of_value, traits_condition
-from placement.candidates.explain.explanation import Hint, HintKind
+from placement.candidates.explain.explanation import Hint, HintKind, SplitAmount
 from placement.candidates.explain.masks import NOBODY, CloudMasks, MaskedDemand
-from placement.candidates.single_providers import split_amounts
+from placement.cloud.columns import CloudColumns
 from placement.cloud.providers import Ints
+from placement.domain.search_plan import Plan
 
 
 class _NeededMark(NamedTuple):
@@ -36,6 +37,29 @@ def _split(cloud: CloudMasks) -> Iterator[Hint]:
     for split in split_amounts(cloud.plan, masks.columns, masks.serving.ids.classes, sharing=masks.sharing):
         condition = Condition(ConditionKind.AMOUNT, value=f"{split.resource_class}:{split.amount}")
         yield Hint(HintKind.NO_SINGLE_PROVIDER, condition, split.trees, split=split)
+
+
+def split_amounts(
+    plan: Plan, columns: CloudColumns, class_ids: Mapping[str, int], *, sharing: Ints
+) -> Iterator[SplitAmount]:
+    """Yield the largest amount of each class that a plan asks of one provider, if it is split and nobody shares it."""
+    portions = [portion for slot in plan.slots for portion in slot.resources]
+    for name, amount in {name: max(n for key, n in portions if key == name) for name, _amount in portions}.items():
+        stock = columns.stock(class_ids[name])
+        largest = np.minimum(np.maximum(0, np.trunc(stock.capacity)).astype(np.int64), stock.max_unit)
+        if not largest.any() or (len(sharing) and (largest[np.isin(stock.at, sharing)] >= amount).any()):
+            continue
+        best = np.zeros(len(columns.providers.roots), dtype=np.int64)
+        np.maximum.at(best, columns.providers.trees[stock.at], largest)
+        is_split = best < amount
+        if is_split.any():
+            # Trees have the amount free, on however many providers.
+            free = np.maximum(0, np.trunc(stock.capacity).astype(np.int64) - stock.used)
+            is_split &= np.bincount(columns.providers.trees[stock.at], free, len(best)) >= amount
+        is_everywhere = int(best.max()) < amount
+        if is_everywhere or is_split.any():
+            limits = best[is_split] if is_split.any() else best
+            yield SplitAmount(name, amount, int(limits.max()), int(np.count_nonzero(is_split)), is_everywhere)
 
 
 def _nobody(cloud: CloudMasks) -> Iterator[Hint]:

@@ -21,7 +21,7 @@ from placement.candidates.explain.conditions import (
     traits_condition,
 )
 from placement.candidates.explain.explanation import Remainder
-from placement.candidates.serving import Serving
+from placement.candidates.serving import Serving, trees_shared_with
 from placement.cloud.providers import Flags, Ints, places_in
 from placement.domain.search_plan import Demand, Plan
 
@@ -85,7 +85,7 @@ class ConditionMasks:
         if not serving.ids.shares:
             return {}
         sharing = np.flatnonzero(serving.sets.with_trait(serving.ids.sharing_trait))
-        trees = serving.trees_shared_with(providers.ids[sharing].tolist())
+        trees = trees_shared_with(self.columns, serving.sets, providers.ids[sharing].tolist())
         if self._only_tree is not None:
             only = np.array([self._only_tree])
             trees = {id_: only for id_, users in trees.items() if self._only_tree in users}

@@ -24,8 +24,7 @@ from placement.candidates.headroom.forms import (
     TreesOfForm,
 )
 from placement.candidates.serving import Serving
-from placement.cloud.alike import distinct_rows
-from placement.cloud.providers import Flags, Ints
+from placement.cloud.providers import Flags, Ints, distinct_rows
 from placement.domain.inventory import UNBOUNDED
 from placement.domain.search_plan import Choice, Demand, Plan
 from placement.domain.tree import Tree

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.candidates.serving import ProviderSets
-from placement.cloud.alike import distinct_rows, numbered, numbered_owners, stock_columns
+from placement.candidates.serving import ProviderSets, trees_shared_with
 from placement.cloud.columns import CloudColumns
-from placement.cloud.providers import Flags, Ints
+from placement.cloud.providers import Flags, Ints, distinct_rows, numbered, numbered_owners
 from placement.domain.places import upwards
 from placement.domain.search_plan import NamedIds
 
@@ -233,7 +232,7 @@ class CloudInForms:
             trait_ids: the traits that matter besides those that requests name as conditions.
         """
         self.sets.read_traits(trait_ids)
-        traits, stocks = map(self.sets.with_trait, trait_ids), stock_columns(self.columns, self.columns.class_ids)
+        traits, stocks = map(self.sets.with_trait, trait_ids), self.columns.stock_columns(self.columns.class_ids)
         return self._numbers(numbered([self._kinds, *traits, *stocks]))
 
     def _numbers(self, kinds: Ints) -> Ints:
@@ -289,12 +288,9 @@ class CloudInForms:
             return []
         providers, sharing = self._providers, []
         ids = sorted(providers.ids[self.sets.with_trait(self.ids.sharing_trait)].tolist())
-        aggregates = self.sets.aggregates_of(ids)
-        self.sets.read_aggregates(sorted({*()}.union(*aggregates.values())))
+        shared_with = trees_shared_with(self.columns, self.sets, ids)
         for provider, position in zip(ids, providers.positions(ids).tolist(), strict=True):
-            members = [self.sets.in_aggregate(aggregate) for aggregate in aggregates.get(provider, ())]
-            trees = np.unique(providers.trees[np.logical_or.reduce(members)]) if members else NO_TREES
-            own = providers.trees[position]
+            trees, own = shared_with.get(provider, NO_TREES), providers.trees[position]
             if len(trees[trees != own]):
                 max_units = {class_id: max_unit for (_place, class_id), max_unit in self._units(position, position + 1)}
                 free = {class_id: int(self.free[class_id][position]) for class_id in max_units}

@@ -18,8 +18,7 @@ from placement.allocators.bundle_packing import Copies, most_that_fit
 from placement.candidates.headroom.counting import CopyCounter, CountedTrees, total
 from placement.candidates.headroom.forms import ENDLESS, Cell, CloudInForms, TreesOfForm
 from placement.candidates.headroom.totals import Headroom
-from placement.cloud.alike import distinct_rows
-from placement.cloud.providers import Ints
+from placement.cloud.providers import Ints, distinct_rows
 
 STEPS = 200_000
 """How many ways may be tried to fill trees."""

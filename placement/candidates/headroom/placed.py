@@ -14,8 +14,7 @@ from placement.candidates.headroom.counting import CountedTrees
 from placement.candidates.planner.planner_search import PlannerSearch
 from placement.candidates.planner.planner_trees import host_sketch, with_stocks
 from placement.candidates.planner.question import PlannerQuestion
-from placement.cloud.alike import distinct_rows
-from placement.cloud.providers import Ints
+from placement.cloud.providers import Ints, distinct_rows
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.places import upwards
 from placement.domain.search_plan import Plan

@@ -8,11 +8,12 @@ import numpy as np
 
 from placement.allocators import Budget
 from placement.allocators.bundle_packing import Copies
+from placement.candidates.explain.explanation import SplitAmount
+from placement.candidates.explain.hints import split_amounts
 from placement.candidates.headroom.counting import CopyCounter, CountedTrees, in_all_trees, total
 from placement.candidates.headroom.division import formula_for
 from placement.candidates.headroom.forms import CloudInForms
 from placement.candidates.headroom.placed import PlacedCopies, as_placed
-from placement.candidates.single_providers import SplitAmount, split_amounts
 from placement.cloud.providers import Flags
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import CandidateRequest, Plan, plan_for

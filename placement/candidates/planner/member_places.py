@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 
 from placement.candidates.compose.proposals import Proposal
-from placement.candidates.frontier import ROOT
 from placement.candidates.planner.planner_search import PlannerSearch, RankedKey, RankedProposal
 from placement.candidates.planner.question import PlannerQuestion
+from placement.candidates.ranking import ROOT
 from placement.domain.overlay import Overlay
 
 FIRST_TREES = 8
@@ -44,16 +44,16 @@ class MemberPlaces:
         """Trees that were taken from since the last call."""
         self._is_as_it_is = overlay.is_empty
         self._has_dropped = False
-        self._is_used = False
+        self._has_begun = False
         self.has_one_line = members > 1 and question.is_tree_by_tree
-        # If each member closes trees to others, more trees than members are visited: read them in one portion.
-        limit, first = (2 * members, members) if isolate else (members, FIRST_TREES)
-        self._begin(overlay, limit=limit, first_trees=first)
+        self._limit, self._first_trees = 1, FIRST_TREES
+        if self.has_one_line:
+            # If each member closes trees to others, more trees than members are visited: read them in one portion.
+            self._limit, self._first_trees = (2 * members, members) if isolate else (members, FIRST_TREES)
 
-    def _begin(self, overlay: Overlay, *, limit: int = 1, first_trees: int = FIRST_TREES) -> None:
-        if passed_over := self._exhausted.keys() | self._left_out:
-            overlay = overlay.avoiding(passed_over)
-        self.search = PlannerSearch(self._question, overlay, limit=limit, first_trees=first_trees)
+    def _begin(self, overlay: Overlay) -> None:
+        self._has_begun = True
+        self.search = PlannerSearch(self._question, overlay, limit=self._limit, first_trees=self._first_trees)
         """The search behind the latest proposals."""
         self._line: Iterator[RankedProposal] = self.search.ranked()
         self._first_in_line: RankedProposal | None = None
@@ -92,11 +92,13 @@ class MemberPlaces:
 
     def best(self, overlay: Overlay, *, number: int) -> Sequence[Proposal]:
         """Return up to a number of the best proposals, given the previous overlay plus everything taken since."""
+        if not self.has_one_line:
+            passed_over = self._exhausted.keys() | self._left_out
+            self._begin(overlay.avoiding(passed_over) if passed_over else overlay)
+        elif not self._has_begun:
+            self._begin(overlay)
         if self.has_one_line:
             self._rank_again(overlay)
-        elif self._is_used or self._left_out:
-            self._begin(overlay)
-        self._is_used = True
         proposals: list[RankedProposal] = []
         while len(proposals) < number and (ranked := self._next()):
             proposals.append(ranked)

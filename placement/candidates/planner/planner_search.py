@@ -6,18 +6,16 @@ them, and the caller takes as many proposals as it wants.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from operator import itemgetter
-from typing import NamedTuple
 
 from placement.allocators.strategy_fit.scorer import ScoredNode
 from placement.candidates.compose.proposals import Proposal
-from placement.candidates.frontier import FAILS, ONE_BY_ONE, Key, Keyed, Portion, best_first
 from placement.candidates.planner.planner_trees import MAX_BATCH, FormComposer, HostSketch, host_sketch, with_stocks
 from placement.candidates.planner.question import PlannerQuestion
-from placement.candidates.ranking import ScoresByCount, TreeScores, shared_by
-from placement.candidates.scores import MAX_SCORE, Score, score, score_of_pools
-from placement.candidates.tree_order import SumsAsRead, TreeOrder
+from placement.candidates.ranking import FAILS, MAX_SCORE, Key, ScoresByCount, TreeScores, shared_by
+from placement.candidates.scores import Score, score
+from placement.candidates.tree_order import Portion, SumRows, TreeOrder, best_first
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.places import upwards
 from placement.domain.quantities import ResourceAmounts, summed
@@ -42,11 +40,14 @@ class ProposalKeys:
         self._scores = scores(*question.scored_by, question.tree_fragmentation(overlay), shared=shared)
         self._has_keys = not (shared or question.counts_decide)
         """Whether a tree's key is exact except for places; if not, it only bounds its proposals' keys."""
-        self._sums_as_read = SumsAsRead(reader, self._scores.classes)
         self._question = question
         counted = question.prepared.composer.counted and question.profile.compactness and not question.counts_decide
         least = partial(question.least_places, overlay) if counted else None
         self.order = TreeOrder(reader, self._scores, limit=limit, kept=question.cloud.kept, least=least)
+
+    @cached_property
+    def _sums(self) -> SumRows:
+        return SumRows(self.order.reader, self._scores.classes)
 
     def key_of(self, expected: Key, proposal: Proposal, changed: PlannerTree | None = None) -> Key | None:
         """Return a proposal's key; None if the profile filters it out."""
@@ -60,20 +61,24 @@ class ProposalKeys:
             scores = scores.of_amounts(requested)
         own = self._question.own(proposal)
         if own is None:
-            key = (*scores.weight_of_pools(self._question.sums_of_pools(self._sums_as_read, proposal)), root)
+            key = (*scores.weight_of_pools(self._sums_of_pools(proposal)), root)
         else:
             foreign = summed([amounts for provider, amounts in proposal.amounts.items() if provider not in own])
             own_amounts = tuple([requested[name] - foreign.get(name, 0) for name in scores.weighed])
-            row = self._row_of(changed) if changed else self._sums_as_read.row_of(root)
+            row = self._row_of(changed) if changed else self._sums.row_of(root)
             self.order.note(proposal.counts)
             key = scores.key_of(row, own_amounts, proposal.counts)
         return None if key[FAILS] and scores.filters else key
 
     def pools(self, proposal: Proposal) -> ScoredNode:
         """Return as one node the trees of the sharing providers that alone serve a proposal."""
-        classes, (_root, *row) = self._scores.classes, self._question.sums_of_pools(self._sums_as_read, proposal)
+        classes, (_root, *row) = self._scores.classes, self._sums_of_pools(proposal)
         capacities, used = row[: len(classes)], row[len(classes) :]
         return ScoredNode(dict(zip(classes, capacities, strict=True)), dict(zip(classes, used, strict=True)))
+
+    def _sums_of_pools(self, proposal: Proposal) -> Sequence[int]:
+        root_of = self._question.cloud.reader.root_of
+        return self._sums.together({root_of[provider] for provider in proposal.amounts if provider in root_of})
 
     def key(self, tree: PlannerTree) -> Key | None:
         """Return the key of a changed tree; None if the profile filters it out."""
@@ -86,19 +91,9 @@ class ProposalKeys:
         """Return the input of scores for a tree: its root, then its capacity, then its usage of each class."""
         return tree.root, *[amounts.get(name, 0) for amounts in tree.totals() for name in self._scores.classes]
 
-    def portions(self, only: int | None = None) -> Iterator[Portion]:
-        """Yield the trees in portions, or only one tree, reading what proposals' keys depend on."""
-        portions = self.order.portions() if only is None else self.order.only(only)
-        return portions if self._has_keys else self._sums_as_read.read(portions)
 
-
-class _TreeTakenFrom(NamedTuple):
-    """A tree that was taken from: its key by now, its options before, its details by now, and the changed providers."""
-
-    key: Key
-    tree: Tree
-    details: PlannerTree
-    providers: Collection[int]
+_TreeTakenFrom = tuple[Key, Tree, PlannerTree, Collection[int]]
+"""A tree that was taken from: its key by now, its options before, its details by now, and the changed providers."""
 
 
 class PlannerSearch:
@@ -130,7 +125,7 @@ class PlannerSearch:
         self._keys = ProposalKeys(question, overlay, limit=limit)
         # Compose: only in these trees, which are built in detail with those likely to come next.
         self._composer = FormComposer(question, overlay)
-        self._upcoming: list[Keyed] = []
+        self._upcoming: list[tuple[Key, Tree]] = []
         """Trees that may be wanted, the most promising last."""
         self._left_to_build, self._ahead = limit, min(limit, first_trees)
         # Limit: ``ranked`` is lazy, so that ten proposals cost no more trees than ten need.
@@ -164,12 +159,13 @@ class PlannerSearch:
 
     def distinct(self) -> Iterator[Proposal]:
         """Yield proposals, best first, without repeating what sharing providers alone serve."""
-        portions = _once_of_pools(self._hopeful(self._keys.portions()))
+        portions = _once_of_pools(self._hopeful(self._keys.order.portions()))
         return _not_seen(map(itemgetter(1), self._composed(portions)))
 
     def ranked(self, *, only: int | None = None) -> Iterator[RankedProposal]:
         """Yield proposals with their keys, best first; ``only`` restricts them to the tree with that root."""
-        return self._composed(self._hopeful(self._keys.portions(only)))
+        order = self._keys.order
+        return self._composed(self._hopeful(order.portions() if only is None else order.only(only)))
 
     def expected(self, root: int, overlay: Overlay) -> RankedKey | None:
         """Return a lower bound on the keys in a tree that an overlay takes more from; None if it is ruled out.
@@ -180,7 +176,7 @@ class PlannerSearch:
             part = overlay.within(as_it_is.parents)
             details = as_it_is.under(part)
             if key := self._keys.key(details):
-                self._expected[root] = _TreeTakenFrom(key, tree, details, part.changes.keys())
+                self._expected[root] = key, tree, details, part.changes.keys()
                 return (*key, FIRST)
         self._composer.rule_out(root)
         return None
@@ -237,22 +233,22 @@ class PlannerSearch:
         return [tree for root in sorted(roots) if (tree := self._trees[root])]
 
     def _composed(self, portions: Iterator[Portion]) -> Iterator[RankedProposal]:
-        return best_first(map(self._noted_ahead, portions), self._ranked, ONE_BY_ONE)
+        def noted_ahead(portion: Portion) -> Portion:
+            self._upcoming = sorted(self._upcoming + portion.trees, key=itemgetter(0), reverse=True)
+            return portion
 
-    def _noted_ahead(self, portion: Portion) -> Portion:
-        self._upcoming = sorted(self._upcoming + portion.trees, key=itemgetter(0), reverse=True)
-        return portion
+        return best_first(map(noted_ahead, portions), self._ranked)
 
-    def _build(self, trees: Sequence[Tree]) -> None:
-        """Build trees in detail that are wanted now, and the next ones with them."""
+    def _build(self, tree: Tree) -> None:
+        """Build a tree in detail that is wanted now, and the next ones with it."""
         details, ahead = self._question.details, list[Tree]()
-        if all(map(details.has, trees)):
+        if details.has(tree):
             return
         while self._upcoming and len(ahead) < self._ahead:
-            _key, tree = self._upcoming.pop()
-            if not details.has(tree):
-                ahead.append(tree)
-        details.built([*trees, *ahead])
+            _key, upcoming = self._upcoming.pop()
+            if not details.has(upcoming):
+                ahead.append(upcoming)
+        details.built([tree, *ahead])
         self._left_to_build -= len(ahead)
         limit = self._left_to_build if self._left_to_build > 0 else MAX_BATCH
         self._ahead = min(2 * self._ahead, limit, MAX_BATCH)
@@ -284,7 +280,7 @@ class PlannerSearch:
             roomy = [(key, tree) for key, tree in hopeful if not self.prepared.composer.lacks_room(tree)]
             yield Portion(self._serving(roomy), bound)
 
-    def _serving(self, trees: list[Keyed]) -> list[Keyed]:
+    def _serving(self, trees: list[tuple[Key, Tree]]) -> list[tuple[Key, Tree]]:
         """Prune trees that provably serve nothing, judged without their details.
 
         That pays only in a large portion, or once some tree has served nothing.
@@ -294,14 +290,12 @@ class PlannerSearch:
         lacking = self._question.ruled_out([tree for _key, tree in trees], self._overlay)
         return [(key, tree) for key, tree in trees if tree.root not in lacking]
 
-    def _ranked(self, batch: Sequence[Keyed]) -> Iterator[RankedProposal]:
-        """Compose in a batch of trees; yield each proposal with the key that its places give it."""
-        self._build([tree for _key, tree in batch])
-        composed = self._composer.composed([tree for _key, tree in batch])
-        for (expected, _tree), proposals in zip(batch, composed, strict=True):
-            for number, proposal in enumerate(proposals):
-                if key := self._keys.key_of(expected, proposal):
-                    yield (*key, number), proposal
+    def _ranked(self, expected: Key, tree: Tree) -> Iterator[RankedProposal]:
+        """Compose in a tree; yield each proposal with the key that its places give it."""
+        self._build(tree)
+        for number, proposal in enumerate(self._composer.composed(tree)):
+            if key := self._keys.key_of(expected, proposal):
+                yield (*key, number), proposal
 
     def allows(self, proposal: Proposal) -> bool:
         """Tell whether inventories, read already, allow what a proposal takes, unit rules included."""
@@ -327,17 +321,16 @@ class PlannerSearch:
 
     def score(self, proposal: Proposal) -> Score:
         """Return the score of a proposal with its parts."""
-        requested, own = summed(proposal.amounts.values()), self._question.own(proposal)
+        profile, own = self._question.profile, self._question.own(proposal)
+        requested = summed(proposal.amounts.values())
         if own is None:
-            return score_of_pools(
-                self._question.profile, requested, [self._keys.pools(proposal)], levels=len(proposal.touched)
-            )
+            # Sharing providers alone serve: their trees count as one, without places.
+            nowhere = (0,) * len(proposal.touched)
+            return score(profile, requested, self._keys.pools(proposal), own=requested, touched=nowhere)
         tree = self._composer.details_by_root[proposal.root]
         node, fragmentation = ScoredNode(*tree.totals()), self._question.fragmentation(tree, proposal)
         own_amounts, touched = summed(own.values()), proposal.touched
-        return score(
-            self._question.profile, requested, node, own=own_amounts, touched=touched, fragmentation=fragmentation
-        )
+        return score(profile, requested, node, own=own_amounts, touched=touched, fragmentation=fragmentation)
 
 
 def _once_of_pools(portions: Iterable[Portion]) -> Iterator[Portion]:

@@ -10,19 +10,17 @@ which saves building it again, and lets canonical forms compare fast.
 """
 
 from collections import ChainMap, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
 from placement.allocators import natural_order
-from placement.candidates.canonical import CanonicalForm, Memo
 from placement.candidates.compose.proposals import Lock, Proposal, Proposals
+from placement.candidates.compose.slots import CanonicalForm, Memo
 from placement.candidates.serving import Serving
 from placement.candidates.tree_reader import Layout
-from placement.cloud.columns import CloudColumns
 from placement.cloud.derived import TIMELESS
 from placement.cloud.providers import Ints, places_in
 from placement.domain.overlay import Overlay
@@ -59,36 +57,6 @@ class Deciding(NamedTuple):
     traits: Mapping[int, str]
 
 
-class StocksByProvider:
-    """The stocks of providers, one object for all that are equal."""
-
-    def __init__(self, columns: CloudColumns, classes: Mapping[int, str]) -> None:
-        self._columns = columns
-        self._classes = classes
-        self._equal: dict[object, ProviderStocks] = {}
-
-    def at(self, positions: Ints) -> dict[int, ProviderStocks]:
-        """Return the stocks of those providers at some positions that have any."""
-        rows: dict[int, list[tuple[int, ...]]] = defaultdict(list)
-        for class_id in sorted(self._classes):
-            stock = self._columns.stock(class_id)
-            of_class = places_in(stock.at, positions)
-            of_class = of_class[of_class >= 0]
-            amounts = [stock.capacity[of_class].astype(np.int64), *[column[of_class] for column in stock[2:]]]
-            ids = self._columns.providers.ids[stock.at[of_class]].tolist()
-            lists = [column.tolist() for column in amounts]
-            for provider, row in zip(ids, zip(repeat(class_id), *lists, strict=False), strict=False):
-                rows[provider].append(row)
-        return {provider: self._stocks(tuple(stock_rows)) for provider, stock_rows in rows.items()}
-
-    def _stocks(self, rows: tuple[tuple[int, ...], ...]) -> ProviderStocks:
-        equal = self._equal.get(rows)
-        if equal is None:
-            stocks = [(self._classes[class_id], Stock(*amounts)) for class_id, *amounts in rows]
-            equal = self._equal[rows] = ProviderStocks(stocks)
-        return equal
-
-
 class TreesInDetail:
     """The trees of a snapshot in all detail that decides, each built once."""
 
@@ -97,7 +65,7 @@ class TreesInDetail:
         self._providers = serving.columns.providers
         self._deciding = deciding
         self._names = names
-        self._stocks = StocksByProvider(serving.columns, deciding.classes)
+        self._equal_stocks: dict[object, ProviderStocks] = {}
         self._equal_traits: dict[int, frozenset[str]] = {}
         self._built: dict[tuple[int, frozenset[int]], PlannerTree] = {}
         self.members: dict[int, NamedMember] = {}
@@ -118,7 +86,7 @@ class TreesInDetail:
         """Build trees, given their roots, and those of all that share with each as well."""
         inside = self._inside({root for _root, roots in keys for root in roots})
         at = self._providers.positions_of_trees(inside)
-        parents, traits, stocks = self._providers.parents_of(at), self._traits(at), self._stocks.at(at)
+        parents, traits, stocks = self._providers.parents_of(at), self._traits(at), self._stocks(at)
         layout = Layout(self._providers, at, self._serving.places_of(self._deciding.levels))
         positions, places, names = layout.positions, layout.places, self._names(inside.keys())
         for root, providers in inside.items():
@@ -145,6 +113,23 @@ class TreesInDetail:
         bounds = zip(providers.starts[indices].tolist(), providers.starts[indices + 1].tolist(), strict=True)
         inside = [providers.ids[start:end].tolist() for start, end in bounds]
         return dict(zip(providers.roots[indices].tolist(), inside, strict=True))
+
+    def _stocks(self, at: Ints) -> dict[int, ProviderStocks]:
+        """Return the stocks of those providers that have any, one object for all that are equal."""
+        columns, classes = self._serving.columns, self._deciding.classes
+        rows: dict[int, list[tuple[int, ...]]] = defaultdict(list)
+        for class_id in sorted(classes):
+            stock = columns.stock(class_id)
+            of_class = places_in(stock.at, at)
+            of_class = of_class[of_class >= 0]
+            amounts = [stock.capacity[of_class].astype(np.int64), *[column[of_class] for column in stock[2:]]]
+            ids = self._providers.ids[stock.at[of_class]].tolist()
+            for provider, *row in zip(ids, *[column.tolist() for column in amounts], strict=True):
+                rows[provider].append((class_id, *row))
+        for held in {tuple(of_provider) for of_provider in rows.values()} - self._equal_stocks.keys():
+            stocks = [(classes[class_id], Stock(*amounts)) for class_id, *amounts in held]
+            self._equal_stocks[held] = ProviderStocks(stocks)
+        return {provider: self._equal_stocks[tuple(of_provider)] for provider, of_provider in rows.items()}
 
     def _traits(self, at: Ints) -> dict[int, frozenset[str]]:
         """Return the traits of those providers that have any."""
@@ -276,11 +261,11 @@ class FormComposer:
         """Whether the last search in each tree ran to its end."""
         return not self._cut_off
 
-    def composed(self, trees: Sequence[Tree]) -> Iterator[Sequence[Proposal]]:
-        """Yield the proposals of each tree."""
-        for tree, as_it_is in zip(trees, self._details.built(trees), strict=True):
-            details = as_it_is.under(self._overlay)
-            yield self.proposals_in(tree, details, is_as_it_is=details is as_it_is)
+    def composed(self, tree: Tree) -> Sequence[Proposal]:
+        """Return the proposals in a tree."""
+        (as_it_is,) = self._details.built([tree])
+        details = as_it_is.under(self._overlay)
+        return self.proposals_in(tree, details, is_as_it_is=details is as_it_is)
 
     def rule_out(self, root: int) -> None:
         """Record that a tree is exhausted."""

@@ -12,13 +12,9 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.compose.proposals import Proposal, ProposalComposer
 from placement.candidates.compose.ruled_out import AnyChoice, PlacesInUse
 from placement.candidates.fragmentation import DeviceJudge, HostDemand, TreeFragmentation, host_demands
-from placement.candidates.planner.planner_trees import (
-    Deciding,
-    NamesIn,
-    TreesInDetail,
-)
+from placement.candidates.planner.planner_trees import Deciding, NamesIn, TreesInDetail
 from placement.candidates.ranking import Ranking, TreeScores, shared_by
-from placement.candidates.tree_order import LeastPlaces, SumsAsRead, least_places
+from placement.candidates.tree_order import LeastPlaces, least_places
 from placement.candidates.tree_reader import TreeReader
 from placement.cloud.derived import KeptInState
 from placement.domain.overlay import AS_IT_IS, Overlay
@@ -109,6 +105,7 @@ class PlannerQuestion:
         self.use = PlacesInUse(self._serving)
         """What is in use as it is."""
         self._under: tuple[Overlay, TreeReader, PlacesInUse] = AS_IT_IS, cloud.reader, self.use
+        self._any_choice: AnyChoice | None = None
         self.details = TreesInDetail(self._serving, cloud.deciding(self._classes), cloud.names)
         """The trees in all detail that decides."""
 
@@ -135,11 +132,9 @@ class PlannerQuestion:
             self.reader(overlay)
             use = self._under[2]
         lacking = use.without_free(self.prepared.composer.wanted_free, trees, self.cloud.levels)
+        if self._any_choice is None:
+            self._any_choice = AnyChoice(self.request, self._serving.columns.providers)
         return lacking | self._any_choice.lacking_in([tree for tree in trees if tree.root not in lacking])
-
-    @cached_property
-    def _any_choice(self) -> AnyChoice:
-        return AnyChoice(self.request, self._serving.columns.providers)
 
     @property
     def _classes(self) -> Collection[str] | None:
@@ -181,11 +176,6 @@ class PlannerQuestion:
             return None
         members = self.details.members
         return {provider: taken for provider, taken in amounts.items() if members[provider].root_id == proposal.root}
-
-    def sums_of_pools(self, sums: SumsAsRead, proposal: Proposal) -> Sequence[int]:
-        """Return the sums of the trees of a proposal's sharing providers as one row, as ``SumsAsRead.together``."""
-        root_of = self._serving.sharing.root_of
-        return sums.together({root_of[provider] for provider in proposal.amounts if provider in root_of}, root_of)
 
     def left_in_trees(self, classes: Sequence[str]) -> Mapping[int, Sequence[float]]:
         """Return what the providers of each tree that has any of some classes have left of each, by root."""

@@ -12,12 +12,13 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
 from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.compose.slots import RequestBudget
-from placement.candidates.frontier import LAST, ONE_BY_ONE, ROOT, Key, Keyed, KeyOrder, KeyQueue, Portion, best_first
-from placement.candidates.ranking import Ranking, TreeScores, amounts_of
+from placement.candidates.ranking import ROOT, Key, Ranking, TreeScores, amounts_of
 from placement.candidates.search import Candidate, candidates_in
+from placement.candidates.tree_order import LAST, KeyOrder, KeyQueue, Portion, best_first
 from placement.cli.simulation.cloud import LEVELS, Cloud
 from placement.cli.simulation.workload import VCPUS_PER_GPU, Job
 from placement.domain.search_plan import Choice, Plan, plan_for
+from placement.domain.tree import Tree
 
 CandidateChoice = Callable[[Plan, Cloud], Candidate | None]
 
@@ -81,13 +82,13 @@ def ranked(profile: RankingProfile) -> CandidateChoice:
         by_root = {tree.root: tree for tree in trees}
         composer = CompactFirst(plan, RequestBudget(), all_wanted=False)
 
-        def composed(batch: Sequence[Keyed]) -> Iterator[tuple[Key, Candidate]]:
-            for (fails, negated, root), tree in batch:
-                if best := composer.composed_in(tree):
-                    yield (fails, negated + scores.lost(best.counts), root), (root, next(best.choices))
+        def composed(expected: Key, tree: Tree) -> Iterator[tuple[Key, Candidate]]:
+            fails, negated, root = expected
+            if best := composer.composed_in(tree):
+                yield (fails, negated + scores.lost(best.counts), root), (root, next(best.choices))
 
         portion = Portion([(key, by_root[key[ROOT]]) for key in queue], LAST)
-        best = next(best_first([portion], composed, ONE_BY_ONE), None)
+        best = next(best_first([portion], composed), None)
         return None if best is None else best[1]
 
     return choose

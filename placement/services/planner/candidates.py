@@ -28,7 +28,7 @@ from placement.services.planner.changes import AS_THEY_ARE, Changes, emptied, ov
 from placement.services.planner.questions import STEPS_PER_REQUEST, PlannerOptions, question_for
 from placement.store.connection.unit_of_work import Transaction, reads_anywhere
 from placement.store.search.names import named_providers
-from placement.store.search.summaries import Summaries, TreeMember, providers_of_trees, tree_summaries
+from placement.store.search.summaries import Summaries, TreeMember, tree_summaries
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +159,8 @@ def _summaries(
 ) -> Summaries:
     """Return the summaries of the trees that candidates take from, all of whose providers are among those read."""
     roots = {members[provider].root_id for candidate in candidates for provider in candidate.proposal.amounts}
-    if not roots:
-        return Summaries()
     named = {id_: TreeMember(*member[:4]) for id_, member in members.items() if member.root_id in roots}
-    return tree_summaries(tx, roots, providers_of_trees(tx, roots, named))
+    return tree_summaries(tx, roots, named)
 
 
 def why_not(explained: Explained) -> str:

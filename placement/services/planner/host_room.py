@@ -18,7 +18,7 @@ from placement.domain.overlay import Overlay
 from placement.services.planner.gang import PLACES_OF_A_GANG, ClaimMember, Draft, Drafting, GangSearch, draft_of
 
 if TYPE_CHECKING:
-    from placement.candidates.canonical import CanonicalForm
+    from placement.candidates.compose.slots import CanonicalForm
 
 
 class _HostWithMembers(NamedTuple):

@@ -1,7 +1,4 @@
-"""Provider summaries: inventory, usage and traits of some trees' providers. Read last, for the trees of the answer.
-
-The providers themselves are read earlier if all candidates are wanted and the search needs them as well.
-"""
+"""Provider summaries: inventory, usage and traits of some trees' providers. Read last, for the trees of the answer."""
 
 import math
 from collections import defaultdict
@@ -60,35 +57,13 @@ class Summaries:
     trait_names: Mapping[int, str] = field(default_factory=dict)
 
 
-class ProvidersOfTrees(NamedTuple):
-    """The providers of some trees.
-
-    Args:
-        roots: the ids of the roots.
-        traits: (provider, trait) for each of their traits; other providers may be included.
-    """
-
-    roots: Collection[int]
-    members: dict[int, TreeMember]
-    traits: list[tuple[int, int]]
-
-
-def providers_of_trees(
-    tx: Transaction, roots: Collection[int], members: dict[int, TreeMember] | None = None
-) -> ProvidersOfTrees:
-    """Return the providers of the trees with these roots, of which there must be at least one."""
-    if members is None:
-        members = _members(tx, roots)
-    return ProvidersOfTrees(roots, members, _TRAITS.read(tx, members))
-
-
-def tree_summaries(tx: Transaction, roots: Collection[int], providers: ProvidersOfTrees | None = None) -> Summaries:
-    """Return the summaries of all providers of the trees with these roots."""
+def tree_summaries(tx: Transaction, roots: Collection[int], members: dict[int, TreeMember] | None = None) -> Summaries:
+    """Return the summaries of all providers of the trees with these roots; ``members`` if these are known already."""
     if not roots:
         return Summaries()
-    known_roots, members, pairs = providers or providers_of_trees(tx, roots)
-    if len(known_roots) > len(roots):
-        members = {id_: member for id_, member in members.items() if member.root_id in roots}
+    if members is None:
+        members = _members(tx, roots)
+    pairs = _TRAITS.read(tx, members)
     members = _with_links(tx, members)
     stocks: dict[int, list[StockRow]] = defaultdict(list)
     for row in _stocks(keeps_usage=tx.database.keeps_usage).read(tx, members):

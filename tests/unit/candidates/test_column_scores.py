@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.strategy_fit.scorer import OwnPart, scorer_for
-from placement.candidates.scores import ColumnScores
+from placement.candidates.ranking import ColumnScores
 from tests.unit.allocators.test_strategy_fit_properties import CLASSES, parts, profiles
 
 amounts = st.integers(0, 10) | st.integers(0, 2**40)
