@@ -29,36 +29,26 @@ def test_the_installed_demo_walks_through(installation: Installation, tmp_path: 
     assert "THE CLAIM" in done.stdout
 
 
-def test_the_package_comes_from_the_wheel_and_not_from_the_checkout(installation: Installation, tmp_path: Path):
+def test_the_package_comes_from_the_wheel_and_its_environment_is_consistent(installation: Installation, tmp_path: Path):
+    uv("pip", "check", "--quiet", "--python", str(installation.python))
     script = "import placement; print(placement.__file__)"
     done = _run(installation, tmp_path, str(installation.python), "-c", script)
     assert Path(done.stdout.strip()).is_relative_to(installation.python.parents[1])
 
 
-def test_the_wheel_carries_migrations_samples_and_licence_but_no_tests(wheel: Path):
-    names = zipfile.ZipFile(wheel).namelist()
-    assert [name for name in names if name.startswith("tests")] == []
-    migrations = [
-        f"placement/migrations/versions/{path.name}" for path in (SOURCE / "migrations/versions").glob("*.py")
-    ]
-    assert migrations
-    for ending in (*migrations, "/placement.conf", "/planner.yaml", "/policy.yaml", "/LICENSE"):
-        assert [name for name in names if name.endswith(ending)], f"no {ending} in {names}"
-
-
-def test_the_wheel_carries_nothing_of_an_earlier_build(wheel: Path):
-    """Python would import the package instead of the module."""
-    names = zipfile.ZipFile(wheel).namelist()
-    assert "placement/app.py" in names
-    assert LEFT_OVER not in names
-
-
-def test_the_wheel_carries_pages_with_what_they_load(wheel: Path):
+def test_the_wheel_carries_all_that_the_server_loads_but_no_tests_and_nothing_of_an_earlier_build(wheel: Path):
+    """Python would import a package that is left over instead of the module."""
     names = set(zipfile.ZipFile(wheel).namelist())
+    assert [name for name in names if name.startswith("tests") or name == LEFT_OVER] == []
+    assert "placement/app.py" in names
+    migrations = [f"placement/{path.relative_to(SOURCE)}" for path in (SOURCE / "migrations/versions").glob("*.py")]
     directory = SOURCE / "placement" / "ui"
-    files = [path for part in ("static", "templates") for path in (directory / part).rglob("*") if path.is_file()]
-    files += [SOURCE / "placement" / "openapi" / name for name in ("page.html", "story.yaml")]
-    assert [path for path in files if str(path.relative_to(SOURCE)) not in names] == []
+    pages = [path for part in ("static", "templates") for path in (directory / part).rglob("*") if path.is_file()]
+    pages += [SOURCE / "placement" / "openapi" / name for name in ("page.html", "story.yaml")]
+    assert min(len(migrations), len(pages)) > 1
+    assert {*migrations, *[str(path.relative_to(SOURCE)) for path in pages]} <= names
+    for ending in ("/placement.conf", "/planner.yaml", "/policy.yaml", "/LICENSE"):
+        assert [name for name in names if name.endswith(ending)], f"no {ending} in {names}"
 
 
 def test_the_script_for_apache_holds_the_application(installation: Installation, tmp_path: Path):
@@ -70,10 +60,6 @@ def test_the_script_for_apache_holds_the_application(installation: Installation,
     command = [str(installation.python), "-c", load]
     done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
-
-
-def test_the_environment_is_consistent(installation: Installation):
-    uv("pip", "check", "--quiet", "--python", str(installation.python))
 
 
 def _run(installation: Installation, directory: Path, *command: str) -> "subprocess.CompletedProcess[str]":

@@ -1,39 +1,21 @@
-"""Sessions that write concurrently, as random SQL, roll back, deadlock and are killed.
-
-A transaction is sent as one text, so that a hundred thousand of them take minutes: statement by statement, most of the
-time passes between an answer and the next statement. Some are sent that way nevertheless, because their writes stay
-uncommitted for longer while others overtake them.
-"""
+"""Sessions that write concurrently, as random SQL, roll back, deadlock and are killed."""
 
 import random
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
 
-import pymysql
-from pymysql.constants.CLIENT import MULTI_STATEMENTS
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from placement.store.connection.database import Database
-from placement.store.kept_usage import GATE_SETTING, WRITE_GATE_KEY
+from tests.store.rows import opened, run
 
 PROVIDERS = 6
 WRITERS = 4
-SLOWLY = 0.1
-"""The share of transactions that are sent statement by statement."""
 
-_BEGIN = {
-    "sqlite": ("BEGIN IMMEDIATE",),
-    "postgresql": (
-        "BEGIN ISOLATION LEVEL READ COMMITTED",
-        # By default it looks for deadlocks after a second, which would take most of the time.
-        "SET LOCAL deadlock_timeout = '10ms'",
-        f"SELECT set_config('{GATE_SETTING}', 'passed', true), pg_advisory_xact_lock_shared({WRITE_GATE_KEY})",
-    ),
-    "mysql": ("SET TRANSACTION ISOLATION LEVEL READ COMMITTED", "START TRANSACTION"),
-}
+_IMPATIENTLY = {"postgresql": ("SET LOCAL deadlock_timeout = '10ms'",)}
+"""By default PostgreSQL looks for deadlocks after a second, which would take most of the time."""
 
 _SESSIONS = {
     "postgresql": (
@@ -60,8 +42,6 @@ class RacingWriters:
 
     def __init__(self, database: Database, count: int) -> None:
         self._database = database
-        self.committed = 0
-        self._counting = threading.Lock()
         self._done = threading.Event()
         self._writers = [threading.Thread(target=self._write, args=(seed, count // WRITERS)) for seed in range(WRITERS)]
         # A killed session costs its successor more than a hundred transactions.
@@ -70,7 +50,7 @@ class RacingWriters:
 
     def start(self) -> None:
         """Start the threads."""
-        for thread in [*self._writers, *([self._killer] if self._database.dialect in _SESSIONS else [])]:
+        for thread in [*self._writers, self._killer]:
             thread.start()
 
     @property
@@ -83,25 +63,21 @@ class RacingWriters:
         for writer in self._writers:
             writer.join()
         self._done.set()
-        if self._killer.ident:
-            self._killer.join()
+        self._killer.join()
 
     def _write(self, seed: int, count: int) -> None:
         choice = random.Random(seed)
-        session = _Session(self._database)
-        committed = 0
         for number in range(count):
-            statements = [*_statements(choice, f"{'abcdefgh'[seed]}{number}")]
+            statements = _statements(choice, f"{'abcdefgh'[seed]}{number}")
             is_kept = choice.random() < 0.8
-            was_sent = session.send([*statements, "COMMIT" if is_kept else "ROLLBACK"], slowly=choice.random() < SLOWLY)
-            committed += is_kept and was_sent
-        session.close()
-        with self._counting:
-            self.committed += committed
+            with suppress(DBAPIError), opened(self._database) as connection:  # a deadlock, or it was killed
+                run(connection, *_IMPATIENTLY.get(self._database.dialect, ()), *statements)
+                if is_kept:
+                    connection.commit()
 
     def _kill_some(self, pause_s: float) -> None:
-        query, kill = _SESSIONS[self._database.dialect]
-        while not self._done.wait(pause_s):
+        while self._database.dialect in _SESSIONS and not self._done.wait(pause_s):
+            query, kill = _SESSIONS[self._database.dialect]
             with self._database.engine.connect() as connection:
                 for victim in connection.execute(text(query)).scalars().all()[:1]:
                     with suppress(DBAPIError):
@@ -126,57 +102,3 @@ def _statements(choice: random.Random, name: str) -> Iterator[str]:
         yield ("ROLLBACK TO" if choice.random() < 0.3 else "RELEASE") + " SAVEPOINT made"
     for provider in sorted(spots):
         yield f"UPDATE resource_providers SET generation = generation + 1 WHERE id = {provider}"
-
-
-class _Session:
-    """A database session that is reopened when it is lost."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._connection: Any = None
-
-    def send(self, statements: list[str], *, slowly: bool) -> bool:
-        """Send a transaction, and return whether it completed."""
-        statements = [*_BEGIN[self._database.dialect], *statements]
-        with self._database.writer_lock:
-            try:
-                self._connection = self._connection or self._opened()
-                for script in statements if slowly else ["; ".join(statements)]:
-                    self._run(script)
-            except self._database.engine.dialect.dbapi.Error:  # a deadlock, or it was killed
-                self._roll_back()
-                return False
-        return True
-
-    def _opened(self) -> Any:
-        engine = self._database.engine
-        if self._database.dialect == "mysql":
-            _, named = engine.dialect.create_connect_args(engine.url)
-            return pymysql.connect(**named | {"client_flag": MULTI_STATEMENTS, "autocommit": True})
-        connection = engine.raw_connection()
-        connection.detach()
-        if self._database.dialect == "postgresql":
-            connection.dbapi_connection.autocommit = True
-        return connection.dbapi_connection
-
-    def _run(self, script: str) -> None:
-        if self._database.dialect == "sqlite":
-            self._connection.executescript(script)
-            return
-        with self._connection.cursor() as cursor:
-            cursor.execute(script)
-            while self._database.dialect == "mysql" and cursor.nextset():
-                pass
-
-    def _roll_back(self) -> None:
-        try:
-            self._run("ROLLBACK")
-        except self._database.engine.dialect.dbapi.Error:
-            self.close()
-
-    def close(self) -> None:
-        """Discard the connection."""
-        if self._connection is not None:
-            with suppress(self._database.engine.dialect.dbapi.Error):
-                self._connection.close()
-        self._connection = None

@@ -78,14 +78,19 @@ def look_at_triggers_now(databases: list[Database]) -> None:
         database.triggers_known_until = 0.0
 
 
+def write_unnoticed(databases: list[Database], bypass: Bypass) -> None:
+    """Allocate past the triggers while an administrator changes them, and have servers look at them at once."""
+    with exclusively(databases[0].engine) as connection:
+        bypass(connection, lambda: allocate(connection, "unnoticed", {(1, VCPU): 9}))
+    look_at_triggers_now(databases)
+
+
 @pytest.mark.parametrize(("servers", "bypass"), CASES, indirect=["servers"])
 def test_what_triggers_have_missed_is_in_no_answer(servers: list[Database], bypass: Bypass) -> None:
-    """Two servers with warm caches, while an administrator changes triggers and writes."""
+    """Two servers with warm caches."""
     for database in servers:
         assert cached_order(database) == order_as_read(database)
-    with exclusively(servers[0].engine) as connection:
-        bypass(connection, lambda: allocate(connection, "unnoticed", {(1, VCPU): 9}))
-    look_at_triggers_now(servers)
+    write_unnoticed(servers, bypass)
     plain = open_database(servers[0].engine.url.render_as_string(hide_password=False))
     plain.keeps_usage = False
     for database in servers:
@@ -98,17 +103,14 @@ def test_what_triggers_have_missed_is_in_no_answer(servers: list[Database], bypa
 def test_a_claim_counts_what_triggers_have_missed(servers: list[Database], bypass: Bypass) -> None:
     """Without a search before it."""
     assert [used_of_the_first(database) for database in servers] == [0, 0]
-    with exclusively(servers[0].engine) as connection:
-        bypass(connection, lambda: allocate(connection, "unnoticed", {(1, VCPU): 9}))
-    look_at_triggers_now(servers)
+    write_unnoticed(servers, bypass)
     assert [used_of_the_first(database) for database in servers] == [9, 9]
 
 
 @pytest.mark.parametrize(("servers", "bypass"), CASES, indirect=["servers"])
 def test_an_upgrade_makes_up_for_what_triggers_have_missed(servers: list[Database], bypass: Bypass) -> None:
     assert cached_order(servers[1]) is not None
-    with exclusively(servers[0].engine) as connection:
-        bypass(connection, lambda: allocate(connection, "unnoticed", {(1, VCPU): 9}))
+    write_unnoticed(servers[:1], bypass)
     schema.upgrade(servers[0].engine)
     assert readiness(servers[1]).triggers is not None
     assert (servers[1].keeps_usage, servers[1].keeps_journal) == (True, True)

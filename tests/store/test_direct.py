@@ -24,6 +24,7 @@ from placement.store.connection.engines import engine_for
 from placement.store.connection.prepared import PreparedStatement
 from placement.store.lifecycle.opening import normalised
 from placement.store.tables import metadata, placement_journal
+from tests.claims import OWNER, entry
 from tests.databases import Pool
 
 if TYPE_CHECKING:
@@ -37,75 +38,56 @@ COMPOSED = {"search/serving.py"}
 ONE, OTHER, THIRD = str(UUID(int=1)), str(UUID(int=2)), str(UUID(int=5))
 
 
-def _claim(provider: str, resource_class: str) -> dict[str, Any]:
-    owner = {"project_id": "demo", "user_id": "demo", "consumer_generation": None, "consumer_type": "INSTANCE"}
-    return {"allocations": {provider: {"resources": {resource_class: 1}}}, **owner}
+def stocked(**inventories: dict[str, int]) -> dict[str, Any]:
+    return {"resource_provider_generation": 0, "inventories": inventories}
 
 
-PLANNED = {
-    "groups": {"_A": {"resources": {"CUSTOM_ONE": 1}}},
-    "consumer": {"uuid": str(UUID(int=3)), "project_id": "demo", "user_id": "demo", "consumer_type": "INSTANCE"},
-}
+def planned(number: int, amount: int, **more: Any) -> dict[str, Any]:
+    consumer = {"uuid": str(UUID(int=number)), "consumer_type": "INSTANCE", **OWNER}
+    return {"groups": {"_A": {"resources": {"CUSTOM_ONE": amount}}}, "consumer": consumer, **more}
 
+
+PLANNED, GANG = planned(3, 1), planned(4, 2, members=2, together={"level": "rack"})
 RULED = {"_A": {"resources": {"CUSTOM_ONE": 1}, "count": "all"}}
-
-GANG = {
-    "groups": {"_A": {"resources": {"CUSTOM_ONE": 2}}},
-    "consumer": {"uuid": str(UUID(int=4)), "project_id": "demo", "user_id": "demo", "consumer_type": "INSTANCE"},
-    "members": 2,
-    "together": {"level": "rack"},
-}
-
-LOCKED_IN_PARTS = {
-    "resource_provider_generation": 0,
-    "inventories": {"CUSTOM_ONE": {"total": 2}, "CUSTOM_PCIE_LOCK": {"total": 4, "min_unit": 2}},
-}
+LOCKED_IN_PARTS = stocked(CUSTOM_ONE={"total": 2}, CUSTOM_PCIE_LOCK={"total": 4, "min_unit": 2})
 ABLE = {"resource_provider_generation": 1, "traits": ["HW_CPU_X86_AVX"]}
 MANY_AMOUNTS = "&".join([f"resources_{amount}=CUSTOM_ONE:{amount}" for amount in range(1, 6)])
 WITH_A_TRAIT = "resources=CUSTOM_ONE:1,CUSTOM_PCIE_LOCK:2&required=HW_CPU_X86_AVX&limit=1"
 
 STEPS = [
     *STORY,
-    Step("A tree", "POST", "/resource_providers", {"name": "one", "uuid": ONE}),
-    Step("A class", "POST", "/resource_classes", {"name": "CUSTOM_ONE"}),
-    Step(
-        "What it has of it",
-        "PUT",
-        f"/resource_providers/{ONE}/inventories",
-        {"resource_provider_generation": 0, "inventories": {"CUSTOM_ONE": {"total": 2}}},
-    ),
-    Step(
-        "Where it is packed",
-        "POST",
-        "/planner/v1/candidates",
-        {"groups": {"_A": {"resources": {"CUSTOM_ONE": 1}}}, "profile": "packing"},
-    ),
-    Step("Who serves best", "GET", "/allocation_candidates?resources=VCPU:1&limit=1"),
-    Step("Claimed for", "POST", "/planner/v1/claims", PLANNED),
-    Step("Claimed for once more", "POST", "/planner/v1/claims", PLANNED),
-    Step("Two that are to be together", "POST", "/planner/v1/claims", GANG),
-    Step("Who serves best after a change", "GET", "/allocation_candidates?resources=VCPU:1&limit=1"),
-    Step("Another", "POST", "/resource_providers", {"name": "other", "uuid": OTHER}),
-    Step("A lock", "POST", "/resource_classes", {"name": "CUSTOM_PCIE_LOCK"}),
-    Step(
-        "A place with a lock",
-        "PUT",
-        f"/resource_providers/{OTHER}/inventories",
-        {"resource_provider_generation": 0, "inventories": {"CUSTOM_PCIE_LOCK": {"total": 1}}},
-    ),
-    Step("Somebody there alone", "PUT", f"/allocations/{OTHER}", _claim(OTHER, "CUSTOM_PCIE_LOCK")),
-    Step("Who can still serve", "GET", "/allocation_candidates?resources=CUSTOM_ONE:1"),
-    Step("Somebody elsewhere", "PUT", f"/allocations/{ONE}", _claim(ONE, "CUSTOM_ONE")),
-    Step("They grow together", "PUT", f"/resource_providers/{OTHER}", {"name": "other", "parent_provider_uuid": ONE}),
-    Step("One more", "POST", "/resource_providers", {"name": "third", "uuid": THIRD}),
-    Step("A lock that comes in parts", "PUT", f"/resource_providers/{THIRD}/inventories", LOCKED_IN_PARTS),
-    Step("What it can do", "PUT", f"/resource_providers/{THIRD}/traits", ABLE),
-    Step("Who can do that together", "GET", f"/allocation_candidates?{WITH_A_TRAIT}"),
-    Step("Who has enough for many groups", "GET", f"/allocation_candidates?{MANY_AMOUNTS}&group_policy=none"),
-    Step("How many more fit in places", "POST", "/planner/v1/headroom", {"requests": {"_A": {"groups": RULED}}}),
-    Step("What is taken of such a lock", "POST", "/planner/v1/candidates", {"groups": PLANNED["groups"]}),
+    *[
+        Step(f"{number}: {method} {path}", method, path, *body)
+        for number, (method, path, *body) in enumerate(
+            [
+                ("POST", "/resource_providers", {"name": "one", "uuid": ONE}),
+                ("POST", "/resource_classes", {"name": "CUSTOM_ONE"}),
+                ("PUT", f"/resource_providers/{ONE}/inventories", stocked(CUSTOM_ONE={"total": 2})),
+                ("POST", "/planner/v1/candidates", {"groups": PLANNED["groups"], "profile": "packing"}),
+                ("GET", "/allocation_candidates?resources=VCPU:1&limit=1"),
+                ("POST", "/planner/v1/claims", PLANNED),
+                ("POST", "/planner/v1/claims", PLANNED),
+                ("POST", "/planner/v1/claims", GANG),
+                ("GET", "/allocation_candidates?resources=VCPU:1&limit=1"),
+                ("POST", "/resource_providers", {"name": "other", "uuid": OTHER}),
+                ("POST", "/resource_classes", {"name": "CUSTOM_PCIE_LOCK"}),
+                ("PUT", f"/resource_providers/{OTHER}/inventories", stocked(CUSTOM_PCIE_LOCK={"total": 1})),
+                ("PUT", f"/allocations/{OTHER}", entry({OTHER: {"CUSTOM_PCIE_LOCK": 1}})),
+                ("GET", "/allocation_candidates?resources=CUSTOM_ONE:1"),
+                ("PUT", f"/allocations/{ONE}", entry({ONE: {"CUSTOM_ONE": 1}})),
+                ("PUT", f"/resource_providers/{OTHER}", {"name": "other", "parent_provider_uuid": ONE}),
+                ("POST", "/resource_providers", {"name": "third", "uuid": THIRD}),
+                ("PUT", f"/resource_providers/{THIRD}/inventories", LOCKED_IN_PARTS),
+                ("PUT", f"/resource_providers/{THIRD}/traits", ABLE),
+                ("GET", f"/allocation_candidates?{WITH_A_TRAIT}"),
+                ("GET", f"/allocation_candidates?{MANY_AMOUNTS}&group_policy=none"),
+                ("POST", "/planner/v1/headroom", {"requests": {"_A": {"groups": RULED}}}),
+                ("POST", "/planner/v1/candidates", {"groups": PLANNED["groups"]}),
+            ]
+        )
+    ],
 ]
-"""The requests that send every statement."""
+"""The requests that send every statement: with locks, lock amounts in parts, repetitions, and after changes."""
 
 PLANNER = PlannerSettings(
     profiles={
@@ -156,23 +138,15 @@ def compare_queries(monkeypatch: pytest.MonkeyPatch) -> tuple[set[str], list[str
             found = fast(self, connection, *values)
             if direct.is_used(connection):
                 files.add(asking_file())
-                # Statements that change rows and return them cannot be sent twice; the tables show their effect.
+                # Statements that change rows cannot be sent twice; the tables show their effect.
                 if self.statement.is_select and not same(found, connection.execute(self.statement, *values)):
                     wrong.append(str(self.statement))
             return found
 
         return run
 
-    def changing(fast: Any) -> Any:
-        def run(self: PreparedStatement, connection: Any, *values: Any) -> Any:
-            if direct.is_used(connection):
-                files.add(asking_file())
-            return fast(self, connection, *values)
-
-        return run
-
-    for name, wrap in (("tuples", both), ("rows", both), ("change", changing)):
-        monkeypatch.setattr(PreparedStatement, name, wrap(getattr(PreparedStatement, name)))
+    for name in ("tuples", "rows", "change"):
+        monkeypatch.setattr(PreparedStatement, name, both(getattr(PreparedStatement, name)))
     return files, wrong
 
 

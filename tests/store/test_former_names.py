@@ -12,10 +12,9 @@ from placement.services.resource_classes import delete_class, rename_class
 from placement.store.connection.database import Database
 from placement.store.journal.cursor import BEGINNING, Cursor
 from placement.store.journal.reading import Entry, EntryFilter
-from placement.store.lifecycle import copying, schema
+from placement.store.lifecycle import schema
 from placement.store.lifecycle.maintenance import exclusively
 from placement.store.tables import utc_now
-from tests.databases import open_database
 from tests.store.rows import add_providers, allocate, opened, run, stocking
 from tests.upgrades import downgrade
 
@@ -206,25 +205,6 @@ def test_the_release_before_goes_on_without_names_and_the_next_one_keeps_them_ag
     assert_called(database, [*b[:3], b[2], b[3], *b[3:]])
     began = read_trail(database, EntryFilter(kinds=("journal",)), limit=9)
     assert len(began) == 2  # the triggers of providers went with the table
-
-
-def test_a_copy_goes_on_from_sqlite_to_the_others(sqlite_url: str, empty_url: str) -> None:
-    source, target = open_database(sqlite_url), open_database(empty_url)
-    with source.writer.begin() as connection:
-        add_providers(connection, 1)
-        make_class(connection, "CUSTOM_A")
-        hold(connection)
-        let_go(connection)
-        run(connection, f"DELETE FROM resource_classes WHERE id = {CLASS}")
-    copying.copy(source.engine, target.engine)
-    with target.writer.begin() as connection:
-        make_class(connection, "CUSTOM_B")
-        hold(connection)
-        let_go(connection)
-    delete_class(target, "CUSTOM_B")
-    assert_called(target, life_of_class("CUSTOM_A") + life_of_class("CUSTOM_B"))
-    source.dispose()
-    target.dispose()
 
 
 def test_what_is_given_back_while_a_class_is_being_deleted_is_told_before(raced: Database) -> None:

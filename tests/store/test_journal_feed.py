@@ -96,7 +96,7 @@ def test_a_reader_that_follows_racing_writers_ends_with_what_the_database_holds(
     with migrated.writer.begin() as connection:
         add_providers(connection, PROVIDERS)
     halfway, at_halfway = _snapshot(migrated)
-    writers = RacingWriters(migrated, 100_000 if is_long else 320)
+    writers = RacingWriters(migrated, 20_000 if is_long else 320)
     writers.start()
     reader = Reader(migrated, limit=200 if is_long else 50)
     while writers.are_at_work:
@@ -105,7 +105,6 @@ def test_a_reader_that_follows_racing_writers_ends_with_what_the_database_holds(
             halfway, at_halfway = _snapshot(migrated)
     writers.end()
     reader.read()
-    print("committed", writers.committed, "rows", len(reader.entries))
     later = Reader(migrated, halfway, limit=reader.limit)
     later.read()
     with migrated.engine.connect() as connection:

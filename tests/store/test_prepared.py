@@ -8,7 +8,7 @@ from placement.store.connection.database import Database
 from placement.store.connection.direct import MAX_SHORT
 from placement.store.connection.prepared import PreparedInsert, PreparedStatement
 from placement.store.connection.unit_of_work import Transaction, reads, writes
-from placement.store.tables import consumers, inventories, projects, resource_providers
+from placement.store.tables import projects, resource_providers
 from tests.store.rows import run
 
 NAMES = ["plain", 'with "quotes"', "back\\slash", "a,b", "{curly}", "NULL", "'", "$1", "%s", "ünï", ""]
@@ -20,7 +20,6 @@ NAMED, BY_KEY = PreparedStatement(_NAMED), PreparedStatement(_NAMED, by_key=True
 PLANS = (
     "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE strpos(statement, 'ORDER BY projects.id') > 0"
 )
-DATED = PreparedStatement(select(projects.c.created_at))
 
 
 @writes
@@ -69,24 +68,6 @@ def test_short_lists_of_keys_are_planned_for_once(postgresql: Database):
 
     generic, custom = plans(postgresql, BY_KEY)
     assert generic > custom
-
-
-def test_many_rows_may_have_empty_and_fractional_fields(migrated: Database):
-    """Numbers keep their values, and None stays NULL."""
-    owners = (consumers.c.project_id, consumers.c.user_id, consumers.c.consumer_type_id)
-    made = [{"uuid": f"{n}", "project_id": 1, "user_id": 2, "consumer_type_id": None} for n in range(3)]
-    insert(migrated, PreparedInsert(consumers, consumers.c.uuid, *owners), made)
-    assert rows(migrated, PreparedStatement(select(consumers.c.uuid, *owners).order_by(consumers.c.id))) == [
-        (f"{n}", 1, 2, None) for n in range(3)
-    ]
-    amounts = {"total": 1, "reserved": 0, "min_unit": 1, "max_unit": 1, "step_size": 1, "allocation_ratio": 1.5}
-    columns = [inventories.c[name] for name in ("resource_provider_id", "resource_class_id", *amounts)]
-    insert(
-        migrated,
-        PreparedInsert(inventories, *columns),
-        [{"resource_provider_id": 1, "resource_class_id": 2, **amounts}],
-    )
-    assert rows(migrated, PreparedStatement(select(inventories.c.allocation_ratio))) == [(1.5,)]
 
 
 def test_a_refused_statement_is_an_error_of_sqlalchemy(migrated: Database):

@@ -26,7 +26,7 @@ from tests.databases import without_caches
 from tests.definition_of_candidates import Definition
 from tests.examples import examples
 from tests.small_clouds import AGGREGATES, TRAITS, load, masks_of, random_situation, shares_of, situations
-from tests.store.rows import DISK_GB, VCPU, add_hosts, add_providers, allocate, run, stocking
+from tests.store.rows import add_hosts, run
 from tests.store.statements import statements
 from tests.unit.candidates.filling import TooLarge, filled
 
@@ -77,43 +77,6 @@ def test_candidates_are_those_of_the_definition_whatever_was_read_before(databas
         # A tree that was read in vain hides no other.
         assert found(database, request, first=roots[:1], adds_up=adds_up) == expected
         assert found(database, request, roots, first=roots, adds_up=adds_up) == expected
-
-
-def group(suffix: str, **resources: int) -> RequestGroup:
-    return RequestGroup(suffix=suffix, resources=resources)
-
-
-@reads
-def served(tx: Transaction, request: CandidateRequest) -> set[int]:
-    """Return the roots of the trees that are composed for a request."""
-    plan = plan_for(request)
-    return {tree.root for tree in cloud_in(tx).reader(plan, ids_for(tx, plan), adds_up=True).all_trees()}
-
-
-@pytest.mark.parametrize(
-    ("groups", "roots"),
-    [
-        pytest.param([group("_A", VCPU=2), group("_B", VCPU=2)], {1, 2, 4}, id="all"),
-        pytest.param([group("_A", VCPU=2), group("_B", VCPU=3)], {2, 4}, id="what is in use is not left"),
-        pytest.param([group("_A", VCPU=2), group("_B", VCPU=6)], {4}, id="a provider over capacity takes nothing"),
-        pytest.param([group("_A", VCPU=4), group("_B", VCPU=5)], set(), id="none"),
-        pytest.param([group("_A", VCPU=1), group("_B", VCPU=1, DISK_GB=1)], {4}, id="of both classes"),
-    ],
-)
-def test_trees_that_lack_room_for_all_groups_are_not_composed(database, groups, roots) -> None:
-    """Twenty groups in 5,000 hosts none of which has room for them all took two seconds."""
-    with database.writer.begin() as connection:
-        add_providers(connection, 5)
-        run(
-            connection,
-            "UPDATE resource_providers SET root_provider_id = 2, parent_provider_id = 2 WHERE id = 3",
-            "UPDATE resource_providers SET root_provider_id = 4, parent_provider_id = 4 WHERE id = 5",
-            *[stocking((id_, VCPU), total=total) for id_, total in ((1, 8), (2, 4), (3, 4), (4, 8), (5, 8))],
-            stocking((4, DISK_GB), total=1),
-        )
-        allocate(connection, "first", {(1, VCPU): 4, (5, VCPU): 8})
-        run(connection, "UPDATE inventories SET total = 2, max_unit = 2 WHERE resource_provider_id = 5")
-    assert served(database, CandidateRequest(groups=tuple(groups), isolate=False)) == roots
 
 
 RANKED = Ranking(RankingProfile())

@@ -16,22 +16,29 @@ def connect_arguments(connection: str, parameters: str = "") -> tuple[str, objec
     return url.drivername, positional or keywords
 
 
+POSTGRESQL = ("postgresql", "postgres", "postgresql+psycopg2", "postgresql+psycopg", "postgresql+psycopg2cffi")
+MYSQL = ("mysql", "mysql+pymysql", "mysql+mysqldb", "mysql+mysqlconnector")
+PARTS = {"host": "db", "user": "placement", "password": "p@ss"}
+OF_MYSQL = {**PARTS, "database": "placement", "charset": "utf8"}
+
+
 @pytest.mark.parametrize(
-    "scheme", ["postgresql", "postgres", "postgresql+psycopg2", "postgresql+psycopg", "postgresql+psycopg2cffi"]
+    ("scheme", "query", "driver", "expected"),
+    [
+        *[(scheme, "", "postgresql+psycopg", {**PARTS, "dbname": "placement"}) for scheme in POSTGRESQL],
+        *[
+            (
+                scheme,
+                "?charset=utf8&plugin=dbcounter",
+                "mysql+pymysql",
+                {**PARTS, "database": "placement", "charset": "utf8"},
+            )
+            for scheme in MYSQL
+        ],
+    ],
 )
-def test_every_spelling_of_postgresql_means_psycopg(scheme: str) -> None:
-    driver, arguments = connect_arguments(f"{scheme}://placement:p%40ss@db.example/placement")
-    assert driver == "postgresql+psycopg"
-    assert arguments == {"host": "db.example", "user": "placement", "password": "p@ss", "dbname": "placement"}
-
-
-@pytest.mark.parametrize("scheme", ["mysql", "mysql+pymysql", "mysql+mysqldb", "mysql+mysqlconnector"])
-def test_every_spelling_of_mysql_means_pymysql(scheme: str) -> None:
-    driver, arguments = connect_arguments(f"{scheme}://placement:pw@db/placement?charset=utf8&plugin=dbcounter")
-    assert driver == "mysql+pymysql"
-    assert arguments == {
-        "host": "db", "user": "placement", "password": "pw", "database": "placement", "charset": "utf8"
-    }  # fmt: skip
+def test_every_spelling_of_a_database_means_one_driver(scheme: str, query: str, driver: str, expected: object) -> None:
+    assert connect_arguments(f"{scheme}://placement:p%40ss@db/placement{query}") == (driver, expected)
 
 
 def test_parameters_of_another_driver_are_dropped_and_named_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -49,17 +56,16 @@ def test_connection_parameters_are_appended_to_the_query(connection: str) -> Non
     assert ("charset" in arguments) == ("charset" in connection)
 
 
-def test_several_hosts_with_ports_reach_libpq_as_lists() -> None:
-    _, arguments = connect_arguments("postgresql://u:a,b@one:5432,two:5433/db?target_session_attrs=read-write")
-    assert arguments == {
-        "host": "one,two", "port": "5432,5433", "user": "u", "password": "a,b", "dbname": "db",
-        "target_session_attrs": "read-write",
-    }  # fmt: skip
-
-
-def test_a_comma_in_a_password_is_not_a_list_of_hosts() -> None:
-    _, arguments = connect_arguments("postgresql://u:a,b@h/db")
-    assert arguments == {"host": "h", "user": "u", "password": "a,b", "dbname": "db"}
+@pytest.mark.parametrize(
+    ("hosts", "expected"),
+    [
+        ("one:5432,two:5433", {"host": "one,two", "port": "5432,5433"}),
+        ("h", {"host": "h"}),
+    ],
+)
+def test_several_hosts_with_ports_reach_libpq_as_lists_and_a_comma_in_a_password_is_none(hosts: str, expected) -> None:
+    _, arguments = connect_arguments(f"postgresql://u:a,b@{hosts}/db?target_session_attrs=any")
+    assert arguments == {**expected, "user": "u", "password": "a,b", "dbname": "db", "target_session_attrs": "any"}
 
 
 @pytest.mark.parametrize("scheme", ["sqlite", "sqlite+pysqlite"])

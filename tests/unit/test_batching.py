@@ -21,7 +21,7 @@ class Work:
         self.batches: Batching[int] = Batching()
         self.done: list[list[int]] = []
         self.may_begin = threading.Event()
-        self.held = 0
+        self.is_held = threading.Lock()
         self.never_begins = False
 
     @contextmanager
@@ -30,13 +30,12 @@ class Work:
         if self.never_begins:
             self.never_begins = False
             raise TimeoutError
-        self.held += 1
-        assert self.held == 1, "two batches at a time"
+        assert self.is_held.acquire(blocking=False), "two batches at a time"
         yield
-        self.held -= 1
+        self.is_held.release()
 
     def process(self, items: Sequence[int]) -> None:
-        self.done.append(list(items))
+        self.done.append([*items])
         if UNLUCKY in items:
             raise ValueError(UNLUCKY)
 
@@ -47,21 +46,21 @@ class Work:
 
 @contextmanager
 def threads_with(work: Work, items: Sequence[int]) -> Iterator[list[Future[None]]]:
-    """Start threads one after the other, and yield their futures."""
+    """Start threads one after the other, let the first batch begin, and yield their futures."""
     with ThreadPoolExecutor(len(items)) as threads:
-        coming = []
+        waiting = []
         for number, item in enumerate(items):
-            coming.append(threads.submit(work.join, item))
+            waiting.append(threads.submit(work.join, item))
             until_waiting(work.batches, number + 1)
-        yield coming
+        work.may_begin.set()
+        yield waiting
 
 
 def test_all_that_wait_when_the_turn_comes_are_one_batch() -> None:
     work = Work()
-    with threads_with(work, range(5)) as coming:
-        work.may_begin.set()
-        for one in coming:
-            one.result(TIMEOUT_S)
+    with threads_with(work, range(5)) as waiting:
+        for done in waiting:
+            done.result(TIMEOUT_S)
     assert work.done == [[0, 1, 2, 3, 4]]
 
 
@@ -71,34 +70,28 @@ def test_a_batch_begins_when_all_of_the_one_before_have_left() -> None:
     with ThreadPoolExecutor(1) as threads:
 
         def others() -> None:
-            coming = threads.submit(work.join, 2)
+            waiting = threads.submit(work.join, 2)
             until_waiting(work.batches, 1)
             assert work.done == [[1]]
-            assert not coming.done()
+            assert not waiting.done()
 
         work.join(1, others)
     assert work.done == [[1], [2]]
 
 
-def test_the_leader_gets_the_error_of_a_batch_and_the_next_one_begins() -> None:
+@pytest.mark.parametrize(
+    ("items", "error", "batches"),
+    [([1, UNLUCKY, 2], ValueError, [[1, UNLUCKY, 2]]), ([1, 2, 3], TimeoutError, [[2, 3]])],
+    ids=["a batch that fails", "a turn that never comes"],
+)
+def test_the_leader_gets_the_error_and_others_go_on(items: list[int], error: type[Exception], batches) -> None:
     work = Work()
-    with threads_with(work, [1, UNLUCKY, 2]) as coming:
-        work.may_begin.set()
-        with pytest.raises(ValueError, match="-13"):
-            coming[0].result(TIMEOUT_S)
-        for one in coming[1:]:
-            one.result(TIMEOUT_S)
-    work.join(3)
-    assert work.done == [[1, UNLUCKY, 2], [3]]
-
-
-def test_a_leader_whose_turn_never_comes_gets_the_error_and_the_others_go_on_without_it() -> None:
-    work = Work()
-    work.never_begins = True
-    with threads_with(work, [1, 2, 3]) as coming:
-        work.may_begin.set()
-        with pytest.raises(TimeoutError):
-            coming[0].result(TIMEOUT_S)
-        for one in coming[1:]:
-            one.result(TIMEOUT_S)
-    assert work.done == [[2, 3]]
+    work.never_begins = error is TimeoutError
+    with threads_with(work, items) as waiting:
+        with pytest.raises(error):
+            waiting[0].result(TIMEOUT_S)
+        for done in waiting[1:]:
+            done.result(TIMEOUT_S)
+    assert work.done == batches
+    work.join(7)
+    assert work.done[-1] == [7]

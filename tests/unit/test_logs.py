@@ -192,51 +192,25 @@ def test_with_its_package_the_journal_gets_every_message(tmp_path: Path) -> None
     assert "inside" not in said
 
 
-LOGGING_OF_OSLO = """
-[loggers]
-keys=root,placement
-[handlers]
-keys=out,json
-[formatters]
-keys=context,json
-[logger_root]
-level=WARNING
-handlers=out
-[logger_placement]
-level=INFO
-handlers=json
-qualname=placement
-[handler_out]
-class=StreamHandler
-args=(sys.stderr,)
-formatter=context
-[handler_json]
-class=StreamHandler
-args=(sys.stdout,)
-formatter=json
-[formatter_context]
-class=oslo_log.formatters.ContextFormatter
-datefmt=%H o'clock
-[formatter_json]
-class=oslo_log.formatters.JSONFormatter
-"""
+OF_HELM = (Path(__file__).parents[1] / "configurations" / "files" / "openstack-helm-logging.conf").read_text()
+"""It names formatters of oslo.log, which fail on every line without oslo.log's options."""
 
 
-def test_formatters_of_oslo_log_in_a_file_write_what_they_should(tmp_path: Path) -> None:
-    """openstack-helm writes such a file; without oslo.log's options the formatters fail on every line."""
-    (tmp_path / "logging.conf").write_text(LOGGING_OF_OSLO)
-    done = run(
-        tmp_path,
-        log_config_append=str(tmp_path / "logging.conf"),
-        logging_context_format_string="%(asctime)s %(request_id)s %(message)s",
-    )
-    assert "o'clock req-1 failed" in done.stderr
+@pytest.mark.parametrize("formatter", ["ContextFormatter", "JSONFormatter"])
+def test_formatters_of_oslo_log_in_a_file_write_what_they_should(tmp_path: Path, formatter: str) -> None:
+    file = tmp_path / "logging.conf"
+    file.write_text(OF_HELM.replace("ContextFormatter", formatter).replace("%H:%M:%S", "%H o'clock"))
+    pattern = "%(asctime)s %(request_id)s %(message)s"
+    done = run(tmp_path, log_config_append=str(file), logging_context_format_string=pattern)
     assert "Logging error" not in done.stderr
-    assert "inside" in [json.loads(line)["message"] for line in done.stdout.splitlines()]
+    if formatter == "JSONFormatter":
+        assert "inside" in [json.loads(line)["message"] for line in done.stdout.splitlines()]
+    else:
+        assert "o'clock req-1 failed" in done.stdout
 
 
 def test_a_file_that_names_what_is_not_installed_tells_what_to_install(tmp_path: Path) -> None:
-    (tmp_path / "logging.conf").write_text(LOGGING_OF_OSLO.replace("JSONFormatter", "X").replace("oslo_log", "no_log"))
+    (tmp_path / "logging.conf").write_text(OF_HELM.replace("oslo_log", "no_log"))
     done = run(tmp_path, log_config_append=str(tmp_path / "logging.conf"))
     assert done.returncode == 1
     assert done.stderr.endswith("names no_log, which is not installed: pip install no.log.\n")

@@ -1,7 +1,8 @@
 """OSprofiler and the audit middleware in a server, as its options configure them."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -29,26 +30,22 @@ enabled = false
 """
 
 
-class Servers:
-    """Makes servers with additional options."""
-
-    def __init__(self, url: str, directory: Path) -> None:
-        self._url = url
-        self._file = directory / "placement.conf"
-        self.made: list[Flask] = []
-
-    def server(self, more: str) -> Flask:
-        self._file.write_text(CONFIGURATION.format(url=self._url, more=more))
-        self.made.append(create_app(load([str(self._file)], {}, search=False)))
-        return self.made[-1]
+Serve = Callable[[str], Flask]
 
 
 @pytest.fixture
-def servers(sqlite_databases: SQLiteDatabases, tmp_path: Path) -> Iterator[Servers]:
-    servers = Servers(sqlite_databases.copy(tmp_path), tmp_path)
-    yield servers
-    for app in servers.made:
-        app.extensions["placement"].database.dispose()
+def serve(sqlite_databases: SQLiteDatabases, tmp_path: Path) -> Iterator[Serve]:
+    """Makes a server with additional options."""
+    file, url = tmp_path / "placement.conf", sqlite_databases.copy(tmp_path)
+    with ExitStack() as made:
+
+        def server(more: str) -> Flask:
+            file.write_text(CONFIGURATION.format(url=url, more=more))
+            app = create_app(load([str(file)], {}, search=False))
+            made.callback(app.extensions["placement"].database.dispose)
+            return app
+
+        yield server
 
 
 @pytest.fixture
@@ -70,19 +67,16 @@ def traces() -> list[dict[str, Any]]:
 
 
 def test_requests_with_a_signed_header_are_traced_with_their_statements(
-    servers: Servers, traces: list[dict[str, Any]]
+    serve: Serve, traces: list[dict[str, Any]]
 ) -> None:
     web = pytest.importorskip("osprofiler.web")
     profiler = pytest.importorskip("osprofiler.profiler")
-    app = servers.server(
-        "[profiler]\nenabled = true\nhmac_keys = KEY\nconnection_string = memory://\ntrace_sqlalchemy = true\n"
-    )
+    app = serve("[profiler]\nenabled = true\nhmac_keys = KEY\nconnection_string = memory://\ntrace_sqlalchemy = true\n")
     profiler.init("KEY", base_id="11111111-1111-1111-1111-111111111111")
     signed = web.get_trace_id_headers()
     profiler.clean()
     app.test_client().get("/resource_providers", headers=HEADERS)
-    names = [trace["name"] for trace in traces[1:]]
-    assert names == []
+    assert traces[1:] == []
     assert app.test_client().get("/resource_providers", headers=HEADERS | signed).status_code == 200
     names = [trace["name"] for trace in traces[1:]]
     assert (names[0], names[-1]) == ("wsgi-start", "wsgi-stop")
@@ -90,9 +84,9 @@ def test_requests_with_a_signed_header_are_traced_with_their_statements(
 
 
 @pytest.mark.filterwarnings("ignore:Invalid uuid")  # the endpoint's id, when no catalogue provides it
-def test_each_request_leaves_events_that_say_who_did_what(servers: Servers, caplog: pytest.LogCaptureFixture) -> None:
+def test_each_request_leaves_events_that_say_who_did_what(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
     pytest.importorskip("keystonemiddleware")
-    app = servers.server(
+    app = serve(
         f"[audit]\nenabled = true\naudit_map_file = {MAP}\nignore_req_list = HEAD\n"
         "[audit_middleware_notifications]\nuse_oslo_messaging = false\n"
     )
@@ -110,6 +104,6 @@ def test_each_request_leaves_events_that_say_who_did_what(servers: Servers, capl
     assert ALICE in answered
 
 
-def test_an_audit_map_that_cannot_be_used_stops_the_start_with_a_sentence(servers: Servers) -> None:
+def test_an_audit_map_that_cannot_be_used_stops_the_start_with_a_sentence(serve: Serve) -> None:
     with pytest.raises(ConfigurationError, match=r"\[audit\] cannot be used: .*nowhere"):
-        servers.server("[audit]\nenabled = true\naudit_map_file = /nowhere\n")
+        serve("[audit]\nenabled = true\naudit_map_file = /nowhere\n")

@@ -116,10 +116,9 @@ def test_policy_yaml_beside_the_configuration_overrides_single_rules(tmp_path: P
 
 
 def test_policy_file_and_policy_dirs_are_taken_from_the_configuration(tmp_path: Path) -> None:
-    (tmp_path / "ours.yaml").write_text(f'"{LIST}": "role:auditor"\n')
     (tmp_path / "more").mkdir()
-    (tmp_path / "more" / "10.yaml").write_text(f'"{USAGES}": "role:auditor"\n')
-    (tmp_path / "more" / "20.yaml").write_text(f'"{LIST}": "@"\n')
+    for name, rule, check in (("ours", LIST, "!"), ("more/10", USAGES, "role:auditor"), ("more/20", LIST, "@")):
+        (tmp_path / f"{name}.yaml").write_text(f'"{rule}": "{check}"\n')
     places = {"OS_OSLO_POLICY__POLICY_FILE": "ours.yaml", "OS_OSLO_POLICY__POLICY_DIRS": str(tmp_path / "more")}
     policy = policy_in(tmp_path, **places)
     assert allows(policy, LIST, NOBODY)
