@@ -14,11 +14,13 @@ import itertools
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
+from random import Random
 from typing import NamedTuple
 
 from tests import reference, servers
 from tests.bench.meters import memory_of
-from tests.differential.generate.plan import plan
+from tests.differential.generate.world import World
+from tests.differential.known_differences import plan
 from tests.differential.requests import Request
 from tests.differential.sides import Side, Starter
 
@@ -84,7 +86,7 @@ def rounds(seed: int) -> Iterator[Request | None]:
     """Yield requests without end, with None before each new round."""
     for number in itertools.count():
         yield None
-        yield from plan(seed, number)
+        yield from plan(World(Random(f"{seed}/{number}")))
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Deliberate differences from the reference's answers, each recognised by its content.
+"""The answers of this server and of the reference, compared by meaning, and deliberate differences by their content.
 
 A function's name is the difference's name, its docstring the reason. It returns true only if everything except that
 difference agrees.
@@ -6,24 +6,80 @@ difference agrees.
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
 from placement.domain.inventory import LARGEST_CAPACITY
 from tests.differential.answers import Answer, candidate_differences, canonical, differences, error_form
+from tests.differential.generate.candidates import candidates
+from tests.differential.generate.cloud import cloud
+from tests.differential.generate.malformed import malformed
+from tests.differential.generate.reads import read, whole_state
+from tests.differential.generate.world import World
+from tests.differential.generate.writes import write
 from tests.differential.requests import Request
-from tests.differential.sides import Side
-
-HIDDEN_CONSUMER = "hidden_consumer"
-"""The reference leaves a consumer without allocations behind when a write to a new one is refused or empty, and the
-next write with generation null gets 409. Rounds delete such consumers from its database after each write."""
+from tests.differential.rounds import Comparison, Opponent, Round
+from tests.differential.sides import Pair, Side, reference_pair
 
 ALL_DEFECTS = "amounts,anchors,homes"
 GROUP_KEYS = ("resources", "required", "member_of", "in_tree")
 FIRST_WITH_MAPPINGS = 34
 FILTERED = ("/allocation_candidates", "/resource_providers")
+QUERIES_FIRST = 12
+ROUNDS_OF_WRITES = 5
+
+
+class BesideReference(Comparison):
+    """Compares what clients of the reference rely on."""
+
+    def differences(self, pair: Pair, request: Request, expected: Answer, given: Answer) -> Sequence[str]:
+        """Return how the answers differ.
+
+        With a limit, the server may choose which candidates to return, but they must be candidates.
+        """
+        if request.is_candidates and expected.status == 200 and request.values("limit"):
+            expected = pair.reference.ask(request.without("limit"))
+            return differences(request, expected, given, pair.reference.roots())
+        return differences(request, expected, given)
+
+    def known_difference(self, pair: Pair, request: Request, expected: Answer, given: Answer) -> str | None:
+        """Return the name of the deliberate difference."""
+        case = Case(request, expected, given, pair.reference, pair.subject.name)
+        return next((known.__name__ for known in KNOWN if known(case)), None)
+
+    def parts(self, request: Request, expected: Answer, given: Answer) -> bool:
+        """Tell whether one server may have written something that the other has not."""
+        return request.is_write and (expected.status < 300) != (given.status < 300)
+
+    def settle(self, pair: Pair, request: Request) -> None:
+        """Delete consumers without allocations, which the reference leaves behind when a write is refused or empty.
+
+        The next write with generation null would get 409.
+        """
+        if request.is_write:
+            pair.reference.forget_hidden_consumers()
+
+
+def plan(world: World) -> Iterator[Request]:
+    """Yield a cloud and queries, then writes and queries in turn, and finally reads of everything."""
+    yield from cloud(world)
+    for _ in range(QUERIES_FIRST):
+        yield candidates(world)
+    for _ in range(ROUNDS_OF_WRITES):
+        for draw, least, most in ((write, 1, 6), (candidates, 1, 4), (read, 0, 3), (malformed, 0, 3)):
+            for _ in range(world.random.randint(least, most)):
+                yield draw(world)
+    yield from whole_state(world)
+
+
+REFERENCE = Opponent(
+    "tests.differential",
+    ["plain"],
+    lambda kind, _variant: reference_pair(kind),
+    lambda chance, _requests: Round(BesideReference(), [*plan(World(chance))]),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +92,6 @@ class Case:
     reference: Side
     subject: str
     """The name of the other side: the kind of its database."""
-
-
-def recognised(case: Case) -> str | None:
-    """Return the name of the known difference that a case shows, or None if there is none."""
-    return next((known.__name__ for known in KNOWN if known(case)), None)
 
 
 def reference_fails(case: Case) -> bool:

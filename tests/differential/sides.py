@@ -1,9 +1,16 @@
-"""The two sides of a comparison: a server process and its database, to which nobody else writes."""
+"""The two sides of a comparison: a server process and its database, to which nobody else writes.
+
+RELEASE_PYTHON names the python of an environment with the release in it; without it, one is created once below .tox
+from this repository's history.
+"""
 
 import contextlib
+import functools
 import http.client
+import os
+import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +25,7 @@ from tests.databases import open_database
 from tests.differential.answers import Answer
 from tests.differential.requests import Request
 from tests.empty_database import empty_database
+from tests.environments import kept_environment
 from tests.mariadb import running_mariadb
 from tests.memory import memory
 from tests.postgresql import running_postgresql
@@ -25,6 +33,21 @@ from tests.postgresql import running_postgresql
 DATABASES = ("sqlite", "postgresql")
 MENDED = ("--pythonpath", str(Path(__file__).parent / "altered"))
 TIMEOUT_S = 300
+
+RELEASE = "2da37ef6f18a92eb230eaf20572ab66df90dba4a"
+ROOT = Path(__file__).parents[2]
+PLANNER_FILE = Path(__file__).parent / "release" / "planner.yaml"
+VARIANTS: Mapping[str, tuple[str, servers.Sections]] = {
+    "spread": ("spread", {}),
+    "ai": ("ai", {}),
+    "strict": ("strict", {"fair_share": {"enforce": "plain", "consumer_types": "INSTANCE"}}),
+    "shares": ("shares", {}),
+    "unfollowed": ("ai", {"journal": {"enabled": "False"}}),
+    "unranked": ("spread", {"ranking": {"enabled": "False"}}),
+    "depth-first": ("ai", {"placement": {"allocation_candidates_generation_strategy": "depth-first"}}),
+}
+"""By name: the profile that orders candidates, and options of placement.conf."""
+
 GENERATIONS = {
     "provider": "SELECT generation FROM resource_providers WHERE uuid = :uuid",
     "consumer": "SELECT generation FROM consumers WHERE uuid = :uuid",
@@ -123,33 +146,68 @@ class Starter:
         url: str = self._servers[kind].database(f"side_{self._count}")
         return url
 
-    def project(self, kind: str) -> Side:
-        """Start this project's server on a database of a kind."""
-        directory = self.directory()
-        url = self.new_database(kind, directory)
-        server = self.stack.enter_context(servers.serving(directory, servers.default_sections(url)))
-        return Side(kind, server, url, self.opened(url))
-
-    def reference(self) -> Side:
-        """Start the reference on SQLite, with one thread, because that is how defects are mended for one request."""
-        directory = self.directory()
-        url = self.new_database("sqlite", directory)
-        mended = {"application": "mended_reference:application", "options": MENDED}
-        sections, installation = reference.configuration(url), reference.installation()
-        server = servers.serving(directory, sections, installation, threads=1, **mended)
-        return Side("reference", self.stack.enter_context(server), url, self.opened(url))
-
     def opened(self, url: str) -> Database:
         """Return a database, open as long as the servers run."""
         database = open_database(url)
         self.stack.callback(database.dispose)
         return database
 
+    def side(self, name: str, kind: str, installation: servers.Installation, **options: Any) -> Side:
+        """Start an installation's server on a new database of a kind.
+
+        Args:
+            name: what the side is called.
+            kind: of the database.
+            installation: the environment of the server.
+            options: as for ``servers.serving``; ``sections`` makes the configuration of a URL, ``planner`` is a planner
+                file.
+        """
+        directory, sections = self.directory(), options.pop("sections", servers.default_sections)
+        url = self.new_database(kind, directory)
+        if planner := options.pop("planner", ""):
+            (directory / "planner.yaml").write_text(planner)
+        server = servers.serving(directory, sections(url), installation, **options)
+        return Side(name, self.stack.enter_context(server), url, self.opened(url))
+
 
 @contextlib.contextmanager
-def compared_projects(kinds: Sequence[str]) -> Iterator[list[Pair]]:
-    """Compare the reference with this server on each kind of database; yield a pair for each."""
-    with contextlib.ExitStack() as stack:
-        starter, executor = Starter(stack), stack.enter_context(ThreadPoolExecutor(1))
-        oracle = starter.reference()
-        yield [Pair(oracle, starter.project(kind), executor) for kind in kinds]
+def reference_pair(kind: str) -> Iterator[Pair]:
+    """Start the reference on SQLite, and this server on a kind of database.
+
+    The reference has one thread, because that is how defects are mended for one request.
+    """
+    with contextlib.ExitStack() as stack, ThreadPoolExecutor(1) as executor:
+        starter = Starter(stack)
+        mended = {"application": "mended_reference:application", "options": MENDED, "threads": 1}
+        mended |= {"sections": reference.configuration}
+        expected = starter.side("reference", "sqlite", reference.installation(), **mended)
+        yield Pair(expected, starter.side(kind, kind, servers.this_project()), executor)
+
+
+@functools.cache
+def release() -> servers.Installation | None:
+    """Return the environment of the release, creating it if necessary; None if this history does not have it."""
+    named = os.environ.get("RELEASE_PYTHON")
+    if not named and subprocess.run(["git", "cat-file", "-e", RELEASE], cwd=ROOT, check=False).returncode:
+        return None
+    requirement = f"placement-server @ git+{ROOT.as_uri()}@{RELEASE}"
+    python = Path(named) if named else kept_environment(f"release-{RELEASE[:8]}", requirement)
+    return servers.Installation(python, servers.plain_environment("PYTHONPATH", "PYTHONHOME"))
+
+
+@contextlib.contextmanager
+def release_pair(kind: str, variant: str) -> Iterator[Pair]:
+    """Start the release and this server on new databases of a kind, with a variant of the configuration."""
+    installed = release()
+    assert installed is not None, f"git does not have {RELEASE}"
+    profile, options = VARIANTS[variant]
+    planner = PLANNER_FILE.read_text().replace("DEFAULT", profile)
+
+    def sections(url: str) -> servers.Sections:
+        return {**servers.default_sections(url), **options}
+
+    with contextlib.ExitStack() as stack, ThreadPoolExecutor(1) as executor:
+        starter = Starter(stack)
+        configured = {"sections": sections, "planner": planner, "threads": 1}
+        installations = (installed, servers.this_project())
+        yield Pair(*[starter.side(f"{kind}, {variant}", kind, each, **configured) for each in installations], executor)

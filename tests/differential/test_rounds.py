@@ -1,26 +1,30 @@
-"""Both servers give the same answers, round by round, this one on SQLite and on PostgreSQL in turn.
+"""Both servers give the same answers: this one on SQLite and on PostgreSQL, beside the reference and the release.
 
-A mismatch is shrunk and printed as a shell script. The seed is derived from the commit and shown in the header of
-pytest's report; ``--seed`` sets it. To repeat round 17 of seed 1::
-
-    python -m tests.differential --seed 1 --first 17 --rounds 1
+A mismatch is printed as commands for a shell, with the one that repeats it. The seed is derived from the commit and
+shown in the header of pytest's report; ``--seed`` sets it. ``--deep`` plays more rounds.
 """
 
 import pytest
 
-from tests.differential.generate.plan import plan
-from tests.differential.rounds import Tally, mismatch_script, play
-from tests.differential.shrink import shrunk
-from tests.differential.sides import Pair
+from tests.differential.known_differences import REFERENCE
+from tests.differential.release.comparison import RELEASE
+from tests.differential.rounds import Opponent, Stretch, Tally
+from tests.differential.sides import DATABASES, release
 
-SHRINK_S = 60
+ROUNDS = {REFERENCE: 15, RELEASE: 6}
+REQUESTS = 12
 
 
-def test_both_servers_answer_a_round_alike(pairs: list[Pair], number: int, request: pytest.FixtureRequest) -> None:
-    pair = pairs[number % len(pairs)]
-    seed = request.config.getoption("--seed")
-    requests = plan(seed, number)
-    mismatch = play(pair, requests, Tally())
-    if mismatch:
-        small = shrunk(pair, requests, mismatch, seconds=SHRINK_S)
-        pytest.fail(mismatch_script(small, f"round {number} of seed {seed} on {pair.subject.name}"), pytrace=False)
+@pytest.mark.parametrize("kind", DATABASES)
+@pytest.mark.parametrize("opponent", ROUNDS, ids=["reference", "release"])
+def test_both_servers_answer_alike(opponent: Opponent, kind: str, request: pytest.FixtureRequest) -> None:
+    if opponent is RELEASE and release() is None:
+        pytest.skip("this clone has too little history")
+    seed, tally = request.config.getoption("--seed"), Tally()
+    variant = opponent.variants[(seed + DATABASES.index(kind)) % len(opponent.variants)]
+    # Each kind of database has rounds of its own.
+    first = DATABASES.index(kind) * ROUNDS[opponent]
+    stretch = Stretch(opponent, range(first, first + ROUNDS[opponent]), seed, kind, variant, REQUESTS)
+    if texts := stretch.play(tally, more=0):
+        pytest.fail(texts[0], pytrace=False)
+    assert tally.requests.total() > ROUNDS[opponent] * REQUESTS / 2

@@ -18,9 +18,9 @@ from tests.differential.generate.reads import provider_list
 from tests.differential.generate.world import CONSUMER_TYPES, PROJECTS, USERS, World
 from tests.differential.generate.writes import aggregates, release, write
 from tests.differential.requests import NO_BODY, Request
+from tests.differential.rounds import PLANNER, changes_something
 from tests.planner_clouds import body_of, random_request
 
-PLANNER = "/planner/v1"
 PROFILES = ("spread", "ai", "strict", "shares")
 LEVELS = ("numa", "pcie", "CUSTOM_SOCKET")
 FABRIC = ("host", "rack")
@@ -338,11 +338,6 @@ class Dialogue:
 
     def _post(self, route: str, body: Any = NO_BODY) -> Request:
         return self.world.request("POST", f"{PLANNER}/{route}", 39, body)
-
-
-def changes_something(request: Request) -> bool:
-    """Tell whether a request may change anything; most POSTs to the planner are questions."""
-    return request.is_write and (not request.path.startswith(PLANNER) or request.path == f"{PLANNER}/claims")
 
 
 AIMED: tuple[tuple[Callable[[Dialogue, str], Request], int], ...] = (

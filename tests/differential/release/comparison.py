@@ -1,25 +1,31 @@
-"""Plays rounds on both servers and compares the answers to the byte."""
+"""The answers of this server and of the release, compared to the byte, and what may differ, each with its reason."""
 
 import json
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 from urllib.parse import urlsplit
 
 from tests.differential.answers import Answer
-from tests.differential.release.clouds import Rows, random_scene
-from tests.differential.release.questions import Dialogue, changes_something
-from tests.differential.release.sides import contents, reset
+from tests.differential.release.clouds import Rows, random_scene, store
+from tests.differential.release.questions import Dialogue
 from tests.differential.requests import Request
-from tests.differential.sides import Pair
+from tests.differential.rounds import Comparison, Opponent, Round, changes_something
+from tests.differential.sides import VARIANTS, Pair, release_pair
 
 SHOWN_CHARACTERS = 300
 ORDER_OF_KEYS = "nothing but the order of keys"
 OF_THE_BUDGET = (b'"complete":false', b"search limit was reached")
 FAILURE = "a 500 is never right"
+
+# Everything that a write may change; the ids of providers decide ties.
+CONTENTS = {
+    "resource_providers": "SELECT id, uuid, generation, parent_provider_id, root_provider_id FROM resource_providers",
+    "inventories": "SELECT resource_provider_id, resource_class_id, total, reserved FROM inventories",
+    "allocations": "SELECT resource_provider_id, resource_class_id, consumer_id, used FROM allocations",
+    "consumers": "SELECT uuid, generation FROM consumers",
+}
 
 NOT_COMPARED = ("content-length", "date", "x-openstack-request-id", "last-modified", "x-placement-journal")
 MASKS = tuple(
@@ -188,85 +194,55 @@ KNOWN: tuple[Callable[[Request, Answer, Answer], bool], ...] = (
 """The differences that are meant to be there: the name of each is the function's, the reason its docstring."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mismatch:
-    """An answer that differs from the release's, with what was done before."""
+class BesideRelease(Comparison):
+    """Compares to the byte, on a cloud that is stored."""
 
-    rows: Rows
-    sent: Sequence[Request]
-    """The requests as they were sent; the last one has the differing answer."""
-    expected: Answer | None
-    given: Answer | None
-    difference: str
+    def __init__(self, rows: Rows, dialogue: Dialogue) -> None:
+        self._rows = rows
+        self._dialogue = dialogue
+
+    def reset(self, pair: Pair) -> None:
+        """Replace both clouds."""
+        pair.reset()
+        for side in (pair.reference, pair.subject):
+            store(side.database, self._rows)
+
+    def differences(self, pair: Pair, request: Request, expected: Answer, given: Answer) -> Sequence[str]:
+        """Return the first difference; any 500 is one."""
+        text = FAILURE if given.status == 500 else difference(request, expected, given)
+        return () if text is None else (text,)
+
+    def known_difference(self, pair: Pair, request: Request, expected: Answer, given: Answer) -> str | None:
+        """Return the name of the reason."""
+        reasons = () if given.status == 500 else KNOWN
+        return next((known.__name__ for known in reasons if known(request, expected, given)), None)
+
+    def parts(self, request: Request, expected: Answer, given: Answer) -> bool:
+        """Tell whether it was a write."""
+        return changes_something(request) and difference(request, expected, given) != ORDER_OF_KEYS
+
+    def difference_of_contents(self, pair: Pair) -> Sequence[str]:
+        """Compare the tables."""
+        contents = [
+            {name: sorted(side.rows(query)) for name, query in CONTENTS.items()}
+            for side in (pair.reference, pair.subject)
+        ]
+        text = _first_difference(*contents, "tables")
+        return (text,) if text else ()
+
+    def learn(self, request: Request, expected: Answer) -> None:
+        """Let the dialogue go on from an answer."""
+        self._dialogue.learn(request, expected)
 
 
-@dataclass(slots=True)
-class Tally:
-    """What the rounds did, as evidence that they were not idle."""
-
-    requests: "Counter[str]" = field(default_factory=Counter)
-    known: "Counter[str]" = field(default_factory=Counter)
-
-    def count(self, request: Request, answer: Answer) -> None:
-        """Count a request by what it is and how it was answered."""
-        path = request.path if request.path.startswith(("/planner", "/allocation_c")) else "others"
-        document = answer.document if answer.status == 200 else None
-        is_empty = isinstance(document, dict) and document.get("allocation_requests") == []
-        self.requests[f"{request.method} {path} {'none' if is_empty else answer.status}"] += 1
-
-
-def chance_of(seed: int, number: int) -> Random:
-    """Return what decides a round."""
-    return Random(f"{seed}/{number}")
-
-
-def play(pair: Pair, chance: Random, *, requests: int, tally: Tally) -> Mismatch | None:
-    """Create a cloud and send so many requests; return the first difference that is not known."""
+def drawn_round(chance: Random, requests: int) -> Round:
+    """Return a random cloud, and so many requests about it."""
     scene = random_scene(chance)
     dialogue = Dialogue(scene.world)
-    drawn = [*scene.opening, *[dialogue.next] * requests]
-    return _play(pair, scene.rows, drawn, tally=tally, dialogue=dialogue)
+    return Round(BesideRelease(scene.rows, dialogue), [*scene.opening, *[dialogue.next] * requests])
 
 
-def _play(
-    pair: Pair,
-    rows: Rows,
-    requests: Iterable[Request | Callable[[], Request]],
-    *,
-    tally: Tally,
-    dialogue: Dialogue | None = None,
-) -> Mismatch | None:
-    reset(pair, rows)
-    sent: list[Request] = []
-    for each in requests:
-        request = (each() if callable(each) else each).resolved(pair.reference.generation)
-        sent.append(request)
-        expected, given = pair.ask(request)
-        tally.count(request, expected)
-        if dialogue is not None:
-            dialogue.learn(request, expected)
-        text = FAILURE if given.status == 500 else difference(request, expected, given)
-        if text is None:
-            continue
-        reasons = () if text == FAILURE else KNOWN
-        name = next((known.__name__ for known in reasons if known(request, expected, given)), None)
-        if name is None:
-            return Mismatch(rows, sent, expected, given, text)
-        tally.known[name] += 1
-        if changes_something(request) and text != ORDER_OF_KEYS:
-            return None  # The two clouds may differ from now on.
-    text = _first_difference(contents(pair.reference), contents(pair.subject), "tables")
-    return Mismatch(rows, sent, None, None, text) if text else None
-
-
-def shortened(pair: Pair, mismatch: Mismatch) -> Mismatch:
-    """Return the same mismatch after fewer requests, if it also shows after the writes alone, or after nothing."""
-    *before, last = mismatch.sent
-    for kept in ([], [each for each in before if changes_something(each)]):
-        again = _play(pair, mismatch.rows, [*kept, last], tally=Tally())
-        if again is not None and len(again.sent) == len(kept) + 1:
-            return again
-    return mismatch
+RELEASE = Opponent("tests.differential.release", [*VARIANTS], release_pair, drawn_round)
 
 
 def difference(request: Request, expected: Answer, given: Answer) -> str | None:
