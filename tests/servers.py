@@ -99,6 +99,11 @@ class Served:
         pid = self.process.pid
         return [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
 
+    @property
+    def workers(self) -> set[int]:
+        """The processes of its workers."""
+        return {*self.pids[1:]}
+
     def kill(self) -> None:
         """Kill it and its workers in the middle of their work."""
         with contextlib.suppress(ProcessLookupError):

@@ -149,6 +149,7 @@ class Client:
             self._move,
             self._reshape,
             self._set_memory,
+            self._look_for_candidates,
         )
 
     def run(self, until: Callable[[], bool]) -> None:
@@ -263,6 +264,9 @@ class Client:
     def _inventories(self, uuid: str) -> dict[str, Any]:
         document: dict[str, Any] = self._send("GET", f"/resource_providers/{uuid}/inventories").document
         return document
+
+    def _look_for_candidates(self) -> None:
+        self._send("GET", f"/allocation_candidates?resources=VCPU:{self._choice.randint(1, 9)}&limit=10")
 
     def _set_memory(self) -> None:
         host = self._choice.choice(self._record.hosts)

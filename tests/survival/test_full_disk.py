@@ -17,7 +17,6 @@ from tests import servers
 from tests.postgresql import PostgreSQL
 from tests.survival.deployment import check_database, configured
 from tests.survival.load import Crowd, Record, prepared, send, wait_for
-from tests.survival.traffic import workers
 from tests.survival.verdict import check
 
 SIZE_MB = 48
@@ -121,11 +120,11 @@ def test_a_full_disk_costs_metrics_and_no_request(
     served = servers.started_server(servers.this_project(), tmp_path)
     try:
         disk.fill()
-        before = workers(served)
+        before = served.workers
         for method in ("GET", "PUT", "POST", "DELETE", "PATCH"):
             for path in ROUTES:
                 assert send(served.url, method, path).status < 500
-        assert workers(served) == before
+        assert served.workers == before
         request = urllib.request.Request(f"{served.url}/metrics", headers={"x-auth-token": "admin"})
         with urllib.request.urlopen(request) as answer:
             assert b"placement_usage_is_kept" in answer.read()

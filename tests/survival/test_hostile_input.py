@@ -9,20 +9,26 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 
 import pytest
 from sqlalchemy import event
+from werkzeug.test import TestResponse
 
 from placement.app import create_app
 from placement.settings import DatabaseSettings, Settings
+from placement.settings.planner.sections import load_planner
 from placement.store.connection.database import Database
 from tests.api.conftest import Api
-from tests.clouds import SHARES, build, provider
 from tests.concurrency.together import check_books
 from tests.databases import SQLiteDatabases
+from tests.differential.answers import Answer
+from tests.differential.release.clouds import random_scene, store
+from tests.differential.release.questions import Dialogue
+from tests.differential.requests import Request
+from tests.differential.sides import GENERATIONS, PLANNER_FILE
 from tests.empty_database import sqlite_path
-from tests.planner_clouds import make_names
-from tests.survival.grammar import Case, Grammar
+from tests.survival.hostile import draw
 
 CLAIMS = "/planner/v1/claims"
 CASES = 1_000
@@ -46,12 +52,12 @@ class Work:
 
 @dataclass
 class Target:
-    """A server, an outside view of its database, and the cost of the last request."""
+    """A server, an outside view of its database, what is asked of it, and the cost of the last request."""
 
     api: Api
     database: Database
     outside: sqlite3.Connection
-    grammar: Grammar
+    dialogue: Dialogue
     work: Work = field(default_factory=Work)
 
     def version(self) -> int:
@@ -59,44 +65,32 @@ class Target:
         number: int = self.outside.execute("PRAGMA data_version").fetchone()[0]
         return number
 
-    def tell_generations(self) -> None:
-        """Tell the grammar the current generations, as a client that reads before it writes would know them."""
-        for table in ("resource_providers", "consumers"):
-            self.grammar.generations.update(self.outside.execute(f"SELECT uuid, generation FROM {table}"))
+    def generation(self, kind: str, uuid: str) -> int | None:
+        """Return the current generation, as a client that reads before it writes knows it."""
+        return next((number for (number,) in self.outside.execute(GENERATIONS[kind], {"uuid": uuid})), None)
 
-
-def cloud(api: Api) -> Grammar:
-    """Create two hosts with eight devices of two kinds each, and a shared disk."""
-
-    def call(method, path, version, body=None):
-        response = api.request(method, path, version=version, **({} if body is None else {"json": body}))
-        return response.status_code, response.get_json(silent=True)
-
-    def host(name):
-        devices = [provider(f"{name} device {index}", PGPU=2, SRIOV_NET_VF=8) for index in range(8)]
-        numa = provider(f"{name} numa", *devices, VCPU=16, MEMORY_MB=4096, traits=["HW_NUMA_ROOT"])
-        return provider(name, numa, CUSTOM_GOLD=4, aggregates="A", traits=["CUSTOM_SHINY"])
-
-    built = build(call, host("one"), host("two"), provider("disk", DISK_GB=100, traits=[SHARES], aggregates="A"))
-    consumers = [f"00000000-0000-4000-8000-{number:012}" for number in range(6)]
-    aggregates = [*built.aggregates.values(), "00000000-0000-4000-9000-000000000000"]
-    return Grammar(list(built.providers.values()), consumers, aggregates)
+    def send(self, request: Request) -> TestResponse:
+        """Send a request and return the answer."""
+        headers = request.all_headers()
+        options = {"data": request.content(), "headers": {"x-roles": "admin,service", **headers}}
+        return self.api.request(request.method, request.target(), version=request.version or "1.0", **options)
 
 
 @contextmanager
-def new_target(url: str) -> Iterator[Target]:
-    """Serve an empty SQLite database with a cloud in it."""
-    application = create_app(
-        Settings(database=DatabaseSettings(connection=url, sqlite_synchronous=False), auth_strategy="noauth2")
-    )
+def new_target(url: str, directory: Path, chance: Random) -> Iterator[Target]:
+    """Serve a SQLite database with a random cloud in it."""
+    scene, file = random_scene(chance), directory / "planner.yaml"
+    file.write_text(PLANNER_FILE.read_text().replace("DEFAULT", "ai"))
+    stored = DatabaseSettings(connection=url, sqlite_synchronous=False)
+    application = create_app(Settings(database=stored, auth_strategy="noauth2", planner=load_planner(file)))
     database = application.extensions["placement"].database
+    store(database, scene.rows)
     with closing(sqlite3.connect(sqlite_path(url), timeout=30)) as outside:
-        api = Api(application)
-        make_names(database)
-        made = Target(api, database, outside, cloud(api))
-        observe(database, made.work)
-        made.tell_generations()
-        yield made
+        target = Target(Api(application), database, outside, Dialogue(scene.world))
+        for request in scene.opening:
+            target.send(request.resolved(target.generation))
+        observe(database, target.work)
+        yield target
     database.dispose()
 
 
@@ -113,18 +107,7 @@ def observe(database: Database, work: Work) -> None:
         connection.connection.driver_connection.set_progress_handler(tick, INSTRUCTIONS_PER_TICK)
 
 
-def send(target: Target, case: Case):
-    return target.api.request(
-        case.method,
-        case.path,
-        version=case.version,
-        query_string=case.query,
-        data=case.data,
-        headers=case.headers,
-    )
-
-
-def ran_out_of_steps(response) -> bool:
+def ran_out_of_steps(response: TestResponse) -> bool:
     return response.status_code == 503 and "search limit was reached" in response.text
 
 
@@ -136,24 +119,25 @@ def test_any_request_gets_a_proper_answer_and_a_refusal_changes_nothing(
     statuses: Counter[int] = Counter()
     for first in range(0, count, CASES_PER_CLOUD):
         # Deleted objects are gone, so the cloud is recreated now and then.
-        with new_target(sqlite_databases.copy(tmp_path)) as target:
+        with new_target(sqlite_databases.copy(tmp_path), tmp_path, Random(f"{seed}:{first}")) as target:
             for number in range(first, first + CASES_PER_CLOUD):
-                statuses[try_out(target, target.grammar.case(seed, number), f"--seed {seed}, number {number}")] += 1
+                request_drawn = draw(target.dialogue).resolved(target.generation)
+                statuses[try_out(target, request_drawn, f"--seed {seed}, number {number}")] += 1
             check_books(target.database)
     assert statuses[503] <= MAX_OUT_OF_STEPS * count
     assert min(statuses[status] for status in (200, 201, 204, 400, 403, 404, 409)) > count / 500, statuses
 
 
-def try_out(target: Target, case: Case, name: str) -> int:
+def try_out(target: Target, request: Request, name: str) -> int:
     """Send one request, check its outcome, and return the status."""
     version = target.version()
     target.work.statements = target.work.ticks = 0
-    response = send(target, case)
-    about = f"{name}: {case.method} {case.path} {case.version} {case.query[:300]}\n{response.text[:500]}"
+    response = target.send(request)
+    about = f"{name}: {request.method} {request.target()[:500]} {request.version}\n{response.text[:500]}"
     assert response.status_code < 500 or ran_out_of_steps(response), about
-    assert target.work.statements <= (MAX_OF_A_CLAIM if case.path == CLAIMS else MAX_STATEMENTS), about
+    assert target.work.statements <= (MAX_OF_A_CLAIM if request.path == CLAIMS else MAX_STATEMENTS), about
     assert target.work.ticks <= MAX_TICKS, about
     if target.version() != version:
         assert response.status_code < 300, f"it was refused, and something is committed\n{about}"
-        target.tell_generations()
+    target.dialogue.learn(request, Answer(response.status_code, {}, response.data))
     return response.status_code

@@ -14,7 +14,6 @@ import pytest
 from tests import servers
 from tests.concurrency.together import together
 from tests.survival.load import send
-from tests.survival.traffic import workers
 
 WORKERS = 2
 ROUNDS = 5
@@ -49,15 +48,15 @@ def test_both_signals_end_a_worker_at_once_after_requests(kind: str, sqlite_url:
     served = servers.started(command(kind, port), tmp_path, port)
     try:
         for _ in range(300 if is_long else ROUNDS):
-            servers.until(lambda: are_set_up(workers(served)))
+            servers.until(lambda: are_set_up(served.workers))
             requests = [lambda: send(served.url, "GET", "/resource_providers").status] * 2 * WORKERS
             assert together(requests) == [200] * len(requests)
-            before = {*workers(served)}
+            before = served.workers
             for worker in before:
                 os.kill(worker, signal.SIGINT)
                 os.kill(worker, signal.SIGQUIT)
-            servers.until(lambda before=before: before.isdisjoint(workers(served)))
-        servers.until(lambda: are_set_up(workers(served)))
+            servers.until(lambda before=before: before.isdisjoint(served.workers))
+        servers.until(lambda: are_set_up(served.workers))
         os.killpg(served.process.pid, signal.SIGINT)
         assert served.process.wait(servers.STOP_TIMEOUT_S) == 0
     finally:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine
 
+from placement.tuning import resident_bytes
 from tests import servers
 from tests.store.rows import add_providers
 from tests.survival.load import send
-from tests.survival.traffic import resident_mb, workers
 
 PROVIDERS = 15_000
 """Their list makes a worker grow by far more than it may."""
@@ -25,17 +25,17 @@ def test_a_worker_that_holds_too_much_is_replaced_after_its_answer(sqlite_url: s
     try:
         with create_engine(sqlite_url).begin() as connection:
             add_providers(connection, PROVIDERS)
-        largest = max(resident_mb(worker) for worker in workers(served))
-        sections["api"]["max_worker_memory_mb"] = str(int(largest) + MAX_GROWTH_MB)
+        largest = max(resident_bytes(worker) for worker in served.workers) // 2**20
+        sections["api"]["max_worker_memory_mb"] = str(largest + MAX_GROWTH_MB)
         servers.write_configuration(tmp_path, sections)
-        unbounded = {*workers(served)}
+        unbounded = served.workers
         served.process.send_signal(signal.SIGHUP)
-        servers.until(lambda: len(workers(served)) == 2 and unbounded.isdisjoint(workers(served)))
-        before = {*workers(served)}
+        servers.until(lambda: len(served.workers) == 2 and unbounded.isdisjoint(served.workers))
+        before = served.workers
         assert send(served.url, "POST", "/resource_providers", {"name": "host"}).status == 200
-        assert {*workers(served)} == before
+        assert served.workers == before
         assert len(send(served.url, "GET", "/resource_providers").document["resource_providers"]) == PROVIDERS + 1
-        servers.until(lambda: not before.issuperset(workers(served)))
+        servers.until(lambda: not before.issuperset(served.workers))
     finally:
         served.stop()
     assert "more than [api] max_worker_memory_mb, and is being replaced" in (tmp_path / "server.log").read_text()

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 from tests.differential.generate.candidates import candidates
@@ -46,36 +47,36 @@ def _makes_up_a_uuid(request: Request) -> bool:
 def _spoil_body(world: World, request: Request) -> Request:
     if request.body is NO_BODY:
         return dataclasses.replace(request, body=world.one(({}, [], None, {"a": 1})))
-    return dataclasses.replace(request, body=_spoilt(world, copy.deepcopy(request.body)))
+    return dataclasses.replace(request, body=spoilt(world, copy.deepcopy(request.body)))
 
 
-def _spoilt(world: World, value: Any) -> Any:
+def spoilt(world: World, value: Any, wrong: Sequence[Any] = WRONG_VALUES) -> Any:
     """Put a wrong value somewhere into a document, or remove, rename, add or repeat something."""
-    places = _places(value)
-    if not places or world.chance(5):
-        return world.one(WRONG_VALUES)
-    container, key = world.one(places)
+    changeable = places(value)
+    if not changeable or world.chance(5):
+        return world.one(wrong)
+    container, key = world.one(changeable)
     ways = ["replace", "replace", "remove", "rename", "add"] if isinstance(container, dict) else ["replace", "repeat"]
     way = world.one(ways)
     if way == "replace":
-        container[key] = world.one(WRONG_VALUES)
+        container[key] = world.one(wrong)
     elif way == "remove":
         del container[key]
     elif way == "rename":
         container[world.one(("", "x", str(key) + "x", str(key).lower(), "\x00", "x" * 300))] = container.pop(key)
     elif way == "add":
-        container[world.one(("x", "extra_key", "uuid", "generation", "root_provider_uuid"))] = world.one(WRONG_VALUES)
+        container[world.one(("x", "extra_key", "uuid", "generation", "root_provider_uuid"))] = world.one(wrong)
     else:
         container.append(container[key])
     return value
 
 
-def _places(value: Any) -> list[tuple[Any, Any]]:
+def places(value: Any) -> list[tuple[Any, Any]]:
     """Return all (container, key) of a document."""
     if isinstance(value, Generation) or not isinstance(value, dict | list):
         return []
     keys = list(value) if isinstance(value, dict) else list(range(len(value)))
-    return [(value, key) for key in keys] + [place for key in keys for place in _places(value[key])]
+    return [(value, key) for key in keys] + [place for key in keys for place in places(value[key])]
 
 
 def _spoil_bytes(world: World, request: Request) -> Request:
