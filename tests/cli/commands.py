@@ -44,6 +44,17 @@ class Command:
         database.dispose()
         return url
 
+    def configured(self, url: str, planner: str = "", **options: str) -> tuple[str, str]:
+        """Write placement.conf for a database, and a planner file; return the options that name them."""
+        file = self.home / "placement.conf"
+        lines = [
+            f"[{name.partition('__')[0]}]\n{name.partition('__')[2]} = {value}\n" for name, value in options.items()
+        ]
+        file.write_text("".join([f"[placement_database]\nconnection = {url}\n", *lines]))
+        if planner:
+            (self.home / "planner.yaml").write_text(planner)
+        return "--config-file", str(file)
+
     def run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """Run the command to its end in this process: starting a new one takes a second."""
         out, err, status = io.StringIO(), io.StringIO(), 0
@@ -98,6 +109,11 @@ class Command:
 
     def _line(self, arguments: tuple[str, ...]) -> list[str]:
         return [str(Path(sys.executable).with_name("placement")), *arguments]
+
+
+def cells(text: str) -> list[list[str]]:
+    """Return the cells of a printed table."""
+    return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in text.splitlines()]
 
 
 @contextlib.contextmanager

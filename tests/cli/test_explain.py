@@ -5,10 +5,11 @@ import io
 import pytest
 
 from placement.cli.questions import explanation_report
-from tests.cli.commands import Command
+from tests.cli.commands import Command, cells
 from tests.small_clouds import Inventory, Node, load
 
 QUERY = "resources=VCPU:6&required=HW_NUMA_ROOT"
+PLANNER = f"flavors:\n  g1.large: {QUERY}\n"
 
 
 @pytest.fixture
@@ -20,10 +21,6 @@ def cloud(placement: Command) -> str:
         3: Node(3, None, 3, {"VCPU": Inventory(8, used=4)}, traits=frozenset({"HW_NUMA_ROOT"})),
     }
     return placement.with_database(lambda database: load(database, hosts))
-
-
-def cells(text: str) -> list[list[str]]:
-    return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in text.splitlines()]
 
 
 def test_the_waterfall_shows_what_each_condition_leaves(placement: Command, cloud: str):
@@ -51,18 +48,14 @@ PASTED = {
 def test_whatever_the_console_takes_can_be_explained(
     placement: Command, cloud: str, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (placement.home / "planner.yaml").write_text(f"flavors:\n  g1.large: {QUERY}\n")
-    (placement.home / "placement.conf").write_text(f"[placement_database]\nconnection = {cloud}\n")
     monkeypatch.setattr("sys.stdin", io.StringIO(QUERY))
-    done = placement.run("explain", "--config-file", str(placement.home / "placement.conf"), text)
+    done = placement.run("explain", *placement.configured(cloud, PLANNER), text)
     assert (done.returncode, done.stderr) == (3, "")
     assert "trait HW_NUMA_ROOT in the tree" in done.stdout
 
 
 def test_an_unknown_flavor_is_told_with_the_one_that_may_be_meant(placement: Command, cloud: str) -> None:
-    (placement.home / "planner.yaml").write_text(f"flavors:\n  g1.large: {QUERY}\n")
-    (placement.home / "placement.conf").write_text(f"[placement_database]\nconnection = {cloud}\n")
-    done = placement.run("explain", "--config-file", str(placement.home / "placement.conf"), "g1.lagre")
+    done = placement.run("explain", *placement.configured(cloud, PLANNER), "g1.lagre")
     assert done.returncode == 2
     assert "'g1.lagre' is no query string" in done.stderr
     assert "Did you mean 'g1.large'?" in done.stderr
@@ -82,18 +75,13 @@ def test_before_candidates_could_be_asked_for_a_query_is_read_at_the_newest_micr
     assert placement.run("explain", "--microversion", "1.5", QUERY).stdout == placement.run("explain", QUERY).stdout
 
 
-def test_a_query_is_read_at_a_microversion(placement: Command, cloud: str):
-    done = placement.run("explain", "--microversion", "1.10", QUERY)
-    assert done.returncode == 1
-    assert "Additional properties are not allowed ('required' was unexpected)" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("resources=CUSTOM_NOTHING:1",), "No such resource class CUSTOM_NOTHING."),
         (("--url", "http://127.0.0.1:9", "resources=VCPU:1"), "The server cannot be reached: "),
         (("--microversion", "1.99", "resources=VCPU:1"), "Unacceptable version header: 1.99"),
+        (("--microversion", "1.10", QUERY), "Additional properties are not allowed ('required' was unexpected)"),
     ],
 )
 def test_what_cannot_be_explained_is_told_in_one_sentence(placement: Command, cloud: str, arguments, message):
@@ -103,14 +91,28 @@ def test_what_cannot_be_explained_is_told_in_one_sentence(placement: Command, cl
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize(
-    "url",
-    ["127.0.0.1:8778", "localhost", "ftp://127.0.0.1", "http://", "", "http://[::1", "http://here:port", "http://a b"],
+URLS = (
+    "127.0.0.1:8778",
+    "localhost",
+    "ftp://127.0.0.1",
+    "http://",
+    "",
+    "http://[::1",
+    "http://here:port",
+    "http://a b",
 )
-def test_what_is_no_url_of_a_server_is_told(placement: Command, url: str):
-    done = placement.run("explain", "--url", url, QUERY)
+WRONG = [(("--url", url), f"'--url': {url!r} is not the URL of a server, such as http://") for url in URLS]
+TOKEN = (
+    ("--url", "http://127.0.0.1:9", "--token", "a\nb"),
+    "'--token': A token consists of printable ASCII characters.",
+)
+
+
+@pytest.mark.parametrize(("options", "message"), [*WRONG, TOKEN])
+def test_what_is_no_url_or_token_is_told(placement: Command, options: tuple[str, ...], message: str):
+    done = placement.run("explain", *options, QUERY)
     assert done.returncode == 2
-    assert f"Invalid value for '--url': {url!r} is not the URL of a server, such as http://" in done.stderr
+    assert f"Invalid value for {message}" in done.stderr
 
 
 def test_a_query_is_sent_with_whatever_it_contains(placement: Command):
@@ -118,12 +120,6 @@ def test_a_query_is_sent_with_whatever_it_contains(placement: Command):
         query = "resources=VCPU:1 ,MEMORY_MB:1&required=CUSTOM_É%2CHW_NUMA_ROOT"
         done = placement.run("explain", "--url", server.url(), query)
     assert "No such trait(s): CUSTOM_É" in done.stderr
-
-
-def test_what_is_no_token_is_told(placement: Command):
-    done = placement.run("explain", "--url", "http://127.0.0.1:9", "--token", "a\nb", QUERY)
-    assert done.returncode == 2
-    assert "Invalid value for '--token': A token consists of printable ASCII characters." in done.stderr
 
 
 def test_without_a_database_there_is_nothing_to_explain(placement: Command):

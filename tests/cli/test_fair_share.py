@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
@@ -28,15 +27,8 @@ def cloud(placement: Command) -> str:
     )
 
 
-def configured(placement: Command, url: str) -> Path:
-    file = placement.home / "placement.conf"
-    file.write_text(f"[placement_database]\nconnection = {url}\n[api]\nauth_strategy = noauth2\n")
-    (placement.home / "planner.yaml").write_text(PLANNER)
-    return file
-
-
 def test_the_tree_of_the_planner_file_is_printed_with_bars(placement: Command, cloud: str) -> None:
-    done = placement.run("fair-share", "--config-file", str(configured(placement, cloud)))
+    done = placement.run("fair-share", *placement.configured(cloud, PLANNER))
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0] == "Free: VCPU 6 of 8."
@@ -57,12 +49,10 @@ def test_amounts_have_the_units_of_the_console(placement: Command, cloud: str) -
 
 
 def test_projects_go_by_their_names_and_ids_on_demand(placement: Command, cloud: str) -> None:
-    file = str(configured(placement, cloud))
-    with (placement.home / "planner.yaml").open("a") as planner:
-        planner.write("names: {projects: {p1: research}}\n")
-    printed = placement.run("fair-share", "--config-file", file).stdout
+    options = placement.configured(cloud, f"{PLANNER}names: {{projects: {{p1: research}}}}\n")
+    printed = placement.run("fair-share", *options).stdout
     assert re.search(r"^ +research .* p1$", printed, re.MULTILINE)
-    chosen = placement.run("fair-share", "--config-file", file, "--columns", "queue,id").stdout
+    chosen = placement.run("fair-share", *options, "--columns", "queue,id").stdout
     assert re.search(r"^ +research +p1$", chosen, re.MULTILINE)
 
 

@@ -76,9 +76,7 @@ def test_a_provider_is_given_by_its_name_or_uuid_and_shown_by_name(placement: Co
 
 
 def test_projects_and_users_are_given_by_their_names(placement: Command, cloud: str) -> None:
-    (placement.home / "planner.yaml").write_text("names: {projects: {host-project: research}}\n")
-    (placement.home / "placement.conf").write_text(f"[placement_database]\nconnection = {cloud}\n")
-    configured = ("journal", "--config-file", str(placement.home / "placement.conf"))
+    configured = ("journal", *placement.configured(cloud, "names: {projects: {host-project: research}}\n"))
     printed = placement.run(*configured, "--project", "research").stdout
     assert "allocation created" in printed
     assert placement.run(*configured, "--project", "host-project").stdout == printed
@@ -96,12 +94,8 @@ def test_what_is_older_than_it_is_kept_is_removed(placement: Command) -> None:
 
 @pytest.mark.parametrize("arguments", [(), ("prune",), ("cadf", "--once")], ids=" ".join)
 def test_a_database_without_a_journal_is_told(placement: Command, arguments: tuple[str, ...]) -> None:
-    conf = placement.home / "placement.conf"
-    conf.write_text(
-        f"[placement_database]\nconnection = sqlite:///{placement.home}/placement.sqlite\n"
-        f"[journal]\ncadf = {placement.home}/events\n"
-    )
-    options = ("--config-file", str(conf))
+    url, events = f"sqlite:///{placement.home}/placement.sqlite", f"{placement.home}/events"
+    options = placement.configured(url, journal__cadf=events)
     done = placement.run("journal", *arguments, *options)
     file = placement.home / "placement.sqlite"
     missing = f"Error: There is no database file {file}; 'placement db upgrade' creates it.\n"
@@ -117,12 +111,9 @@ def test_a_database_without_a_journal_is_told(placement: Command, arguments: tup
 
 
 def test_a_journal_that_is_not_written_is_told(placement: Command) -> None:
-    conf = placement.home / "placement.conf"
-    conf.write_text(
-        f"[placement_database]\nconnection = sqlite:///{placement.home}/placement.sqlite\n[journal]\nenabled = false\n"
-    )
-    assert placement.run("db", "upgrade", "--config-file", str(conf)).returncode == 0
-    done = placement.run("journal", "--config-file", str(conf))
+    options = placement.configured(f"sqlite:///{placement.home}/placement.sqlite", journal__enabled="false")
+    assert placement.run("db", "upgrade", *options).returncode == 0
+    done = placement.run("journal", *options)
     said = "Nothing is recorded: [journal] enabled is off, or its triggers are missing.\n"
     assert (done.returncode, done.stdout, done.stderr) == (0, "", said)
 

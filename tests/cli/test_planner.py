@@ -45,13 +45,10 @@ def test_an_empty_file_is_the_defaults(placement: Command, text: str) -> None:
 
 def test_without_a_name_it_is_the_file_that_the_server_reads(placement: Command) -> None:
     assert placement.run("planner", "check").stdout == "There is no planner file: the defaults are in force.\n"
-    configuration = placement.home / "placement.conf"
-    configuration.write_text("[placement_database]\nconnection = sqlite://\n")
-    file = placement.home / "planner.yaml"
-    file.write_text("levels:\n  numa: HW_NUMA_ROOT\n")
-    assert f"{file} is valid." in placement.run("planner", "check", "--config-file", str(configuration)).stdout
-    file.write_text("levels: 1\n")
-    assert placement.run("planner", "check", "--config-file", str(configuration)).returncode == 1
+    options = placement.configured("sqlite://", "levels:\n  numa: HW_NUMA_ROOT\n")
+    assert f"{placement.home}/planner.yaml is valid." in placement.run("planner", "check", *options).stdout
+    placement.configured("sqlite://", "levels: 1\n")
+    assert placement.run("planner", "check", *options).returncode == 1
 
 
 def test_names_are_imported_from_keystones_lists(placement: Command) -> None:
