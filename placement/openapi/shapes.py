@@ -41,6 +41,11 @@ def shape(example: Any) -> Ready:
     return _KINDS[example]
 
 
+def all_are(kind: Any, *names: str) -> dict[str, Any]:
+    """Return the members of an object that are all of one kind."""
+    return dict.fromkeys(names, kind)
+
+
 def one_of(words: Iterable[str]) -> Ready:
     """Return the schema of a text with a fixed set of values."""
     return Ready(type="string", enum=[str(word) for word in words])

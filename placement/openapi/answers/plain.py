@@ -6,20 +6,13 @@ from uuid import UUID
 from placement.api.fields import Json
 from placement.api.resource_providers import LINKS, PARENTS
 from placement.api.versions import MINIMUM, Version, Versioned
-from placement.openapi.shapes import Ready, by_class, by_name, by_uuid, one_of, or_null, shape, shared
+from placement.openapi.shapes import Ready, all_are, by_class, by_name, by_uuid, one_of, or_null, shape, shared
 
 AMOUNTS = by_class(int)
 _LINK = {"rel": str, "href": str}
 _GENERATION = {"resource_provider_generation": int}
 
-_INVENTORY = {
-    "total": int,
-    "reserved": int,
-    "min_unit": int,
-    "max_unit": int,
-    "step_size": int,
-    "allocation_ratio": float,
-}
+_INVENTORY = all_are(int, "total", "reserved", "min_unit", "max_unit", "step_size") | {"allocation_ratio": float}
 _TREE = {"parent_provider_uuid": or_null(UUID), "root_provider_uuid": UUID}
 _TRAITS = {"traits": [str]}
 _ROOM = by_class({"capacity": Ready(type="integer", minimum=-(2**63)), "used": int})

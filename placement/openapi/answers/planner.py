@@ -11,7 +11,7 @@ from placement.candidates.explain.conditions import UNITS, ConditionKind
 from placement.candidates.explain.explain import WORDS
 from placement.candidates.explain.explanation import HintKind
 from placement.openapi.answers.plain import AMOUNTS, always
-from placement.openapi.shapes import Ready, by_class, by_name, by_uuid, one_of, or_null, shape, shared
+from placement.openapi.shapes import Ready, all_are, by_class, by_name, by_uuid, one_of, or_null, shape, shared
 
 _SHARES = by_class(float)
 
@@ -50,11 +50,8 @@ _EXPLANATION = {
 _REQUEST = {"allocations": shared("Taken"), "mappings": shared("Mappings")}
 _PARTS = {
     "total": float,
-    "fit": or_null(float),
-    "sra": or_null(float),
-    "compactness": or_null(float),
-    "fragmentation": or_null(float),
-    "raw": {"fit": or_null(float), "sra": or_null(float)},
+    **all_are(or_null(float), "fit", "sra", "compactness", "fragmentation"),
+    "raw": all_are(or_null(float), "fit", "sra"),
     "touched": by_name(int),
 }
 _PLAN = {
@@ -64,8 +61,7 @@ _PLAN = {
         _PARTS
         | {
             "keeps_proportion?": bool,
-            "group?": float,
-            "s_l?": float,
+            **all_are(float, "group?", "s_l?"),
             "exclusive?": by_uuid(or_null(str)),
             "like?": UUID,
         }
@@ -112,8 +108,7 @@ _INVENTORY = {
             "root_provider_uuid": UUID,
             "inventories": by_class(shared("Inventory")),
             "usages": AMOUNTS,
-            "traits": [str],
-            "aggregates": [str],
+            **all_are([str], "traits", "aggregates"),
         }
     ]
 }
@@ -121,25 +116,11 @@ _JOURNAL = {
     "entries": [
         {
             "id": int,
-            "time": str,
-            "kind": str,
-            "action": str,
-            "provider_uuid?": str,
-            "consumer_uuid?": str,
-            "project_id?": str,
-            "user_id?": str,
-            "consumer_type?": str,
-            "resource_class?": str,
-            "name?": str,
-            "old_amount?": int,
-            "new_amount?": int,
-            "generation?": int,
-            "old?": by_name(object),
-            "new?": by_name(object),
-            "request_id?": str,
-            "by_user_id?": str,
-            "by_project_id?": str,
-            "route?": str,
+            **all_are(str, "time", "kind", "action", "provider_uuid?", "consumer_uuid?", "project_id?", "user_id?"),
+            **all_are(str, "consumer_type?", "resource_class?", "name?"),
+            **all_are(int, "old_amount?", "new_amount?", "generation?"),
+            **all_are(by_name(object), "old?", "new?"),
+            **all_are(str, "request_id?", "by_user_id?", "by_project_id?", "route?"),
         }
     ],
     "cursor?": str,
@@ -152,8 +133,7 @@ _AT = {
     "inventories": by_class(by_name(float)),
     "usages": AMOUNTS,
     "holders": by_name(AMOUNTS),
-    "traits": [str],
-    "aggregates": [str],
+    **all_are([str], "traits", "aggregates"),
 }
 _FLAVOR = {"weight": float, "resources": AMOUNTS, "devices?": int, "share?": int, "kinds?": [str]}
 _PROFILE = {
@@ -165,8 +145,7 @@ _PROFILE = {
         "weight": float,
         "devices": str,
         "size": int,
-        "kinds": [str],
-        "beside": [str],
+        **all_are([str], "kinds", "beside"),
         "refresh_s": float,
         "flavors?": by_name(_FLAVOR),
     },
@@ -176,21 +155,16 @@ _DEVICE_TYPE = {
     "whole": int,
     "label_prefix": str,
     "resources": by_name(int),
-    "virtual_function?": str,
-    "shared?": str,
+    **all_are(str, "virtual_function?", "shared?"),
 }
 _PROFILES = {
     "default_profile": str,
     "profiles": by_name(_PROFILE),
-    "levels": by_name(str),
-    "exclusive": by_name(str),
+    **all_are(by_name(str), "levels", "exclusive"),
     "devices": {
         "types": by_name(_DEVICE_TYPE),
-        "base": by_name(str),
-        "labels": by_name(str),
-        "host": by_name(str),
-        "same_pcie?": str,
-        "same_numa?": str,
+        **all_are(by_name(str), "base", "labels", "host"),
+        **all_are(str, "same_pcie?", "same_numa?"),
     },
     "aggregates": by_name(by_name([str])),
     "learnt?": by_name({"since": or_null(str), "flavors": by_name(_FLAVOR)}),
@@ -209,31 +183,19 @@ _TREE_CONSUMER = (
     | {"since": or_null(str), "resources": AMOUNTS}
     | {"target?": or_null(_PROVIDER_NAME | {"allocations": shared("Taken")})}
 )
-_TREE_CONSUMERS = _PROVIDER_NAME | {
-    "disabled": bool,
-    "complete": bool,
-    "consumers": [_TREE_CONSUMER],
-    "dry_run?": bool,
-}
+_TREE_CONSUMERS = (
+    _PROVIDER_NAME | all_are(bool, "disabled", "complete") | {"consumers": [_TREE_CONSUMER], "dry_run?": bool}
+)
 
 # Fair shares
 _STANDING = {"share": float, "weighted_share": float, "dominant": or_null(str), "blocked": bool}
-_AMOUNTS = {
-    "usage": _SHARES,
-    "held": float,
-    "entitled": _SHARES,
-    "over": _SHARES,
-    "under": _SHARES,
-    "gives": _SHARES,
-    "vector": _SHARES,
-}
+_AMOUNTS = {"usage": _SHARES, "held": float} | all_are(_SHARES, "entitled", "over", "under", "gives", "vector")
 _NODE = {"path": str, "weight": float} | _AMOUNTS | _STANDING | _LEAF
 _TREE = {
     "age_s": float,
     "classes": [str],
     "partition": or_null(UUID),
-    "totals": _SHARES,
-    "free": _SHARES,
+    **all_are(_SHARES, "totals", "free"),
     "nodes": [_NODE],
 }
 _COMPARED = {"path": str, "weighted_share": float, "blocked": bool}
@@ -248,8 +210,7 @@ _LEVEL = {
     "giver": {"path": str, "holds": _SHARES, "entitled": _SHARES},
 }
 _RECLAIMED = {
-    "feasible": bool,
-    "complete": bool,
+    **all_are(bool, "feasible", "complete"),
     "lacking": _SHARES,
     "give_back": [_GIVEN_BACK],
     "levels": [_LEVEL],
@@ -263,9 +224,7 @@ _HITS = {"total": int, "examples": [str]}
 _AUDIT = {
     "unknown_consumers": [
         {
-            "consumer_uuid": str,
-            "consumer_type": str,
-            "project_id": str,
+            **all_are(str, "consumer_uuid", "consumer_type", "project_id"),
             "allocations": by_uuid({"name": str, "resources": AMOUNTS}),
         }
     ],
