@@ -18,7 +18,7 @@ from placement.api.routing import View
 from placement.errors import NotFound, PlacementError
 from placement.logs import RationedLog
 from placement.open_paths import CONSOLE_PATH
-from placement.ui import cloud_map, consumers, overview, search, shares, tree, try_request
+from placement.ui import cloud_map, consumers, overview, shares, tree, try_request
 from placement.ui.changes import in_words, sees_journal
 from placement.ui.consumers import PROJECT_RULE
 from placement.ui.names import named, owner_named, visible, within
@@ -30,7 +30,7 @@ from placement.ui.static_files import install_static_files, packed
 LOG = logging.getLogger(__name__)
 
 PAGES: tuple[Page, ...] = tuple(
-    page for module in (overview, cloud_map, tree, consumers, try_request, shares, search) for page in module.PAGES
+    page for module in (overview, cloud_map, tree, consumers, try_request, shares) for page in module.PAGES
 )
 """All pages; those with a title appear in the navigation, in this order."""
 

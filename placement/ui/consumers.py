@@ -1,4 +1,4 @@
-"""Consumers and projects: the list with its search, and the pages of one consumer and of one project.
+"""Consumers and projects: the list with its search, the pages of one of each, and the search for anything by name.
 
 A project's page also says who would give back to it if it reclaimed its share.
 """
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from flask import Response
+from flask import Response, url_for
 
 from placement.allocators.fair_share.state import NodeShare
 from placement.api.call import Call
@@ -15,6 +15,7 @@ from placement.api.planner.fair_share import RULE
 from placement.api.query import parse_resources
 from placement.domain.names import UNTYPED
 from placement.errors import Invalid, NotFound
+from placement.services.console.overview import known_as
 from placement.services.console.searches import (
     ConsumerSearch,
     consumer_with_holdings,
@@ -27,6 +28,8 @@ from placement.settings.planner.values import OwnerNames
 from placement.store.console.consumers import ListedConsumer
 from placement.ui.changes import shown_changes
 from placement.ui.page import MAX_CSV_ROWS, Page, csv_file, paging_of, show, wants_csv
+from placement.ui.security import allows
+from placement.ui.tree import LIST_RULES, PROVIDER_RULES
 
 MAX_SHOWN = 200
 
@@ -213,9 +216,35 @@ def _standing(call: Call, project: str) -> ShareStanding | None:
     )
 
 
+SEARCH_RULES = ("placement:resource_providers:list", "placement:allocations:list")
+
+
+def search(call: Call) -> Response:
+    """Redirect to what is searched for; without a search text, show the form."""
+    if not any(call.is_allowed(rule) for rule in SEARCH_RULES):
+        call.authorize(SEARCH_RULES[0])
+    text = call.request.args.get("q", "").strip()
+    return Response(status=303, headers={"location": _best_match(call, text)}) if text else show("search.html")
+
+
+def _best_match(call: Call, text: str) -> str:
+    """Return the address of the best match that the caller may see."""
+    bearers = known_as(call.database, text)
+    named = call.server.settings.planner.names.project_id(text)
+    project = bearers.project or (named if named != text else None)
+    if bearers.provider and allows(call, PROVIDER_RULES):
+        return url_for("ui.provider", uuid=bearers.provider)
+    if bearers.consumer and allows(call, CONSUMER_RULES):
+        return url_for("ui.consumer", uuid=bearers.consumer)
+    if project and call.is_allowed(PROJECT_RULE, project_id=project):
+        return url_for("ui.project", id=project)
+    return url_for("ui.providers" if allows(call, LIST_RULES) else "ui.consumers", q=text)
+
+
 PAGES = (
     Page(path="/consumers", view=consumers, endpoint="consumers", title="Consumers", rules=CONSUMER_RULES),
     Page(path="/consumers/<uuid>", view=consumer, endpoint="consumer", below="consumers", rules=CONSUMER_RULES),
     # As in the API, access to a project's usage depends on its id, so the view checks policy itself.
     Page(path="/project", view=project, endpoint="project", below="consumers", rules=(), any_of=(PROJECT_RULE,)),
+    Page(path="/search", view=search, endpoint="search", rules=(), any_of=SEARCH_RULES),
 )

@@ -76,7 +76,7 @@ def plan(world: World) -> Iterator[Request]:
 
 REFERENCE = Opponent(
     "tests.differential",
-    ["plain"],
+    ("plain",),
     lambda kind, _variant: reference_pair(kind),
     lambda chance, _requests: Round(BesideReference(), [*plan(World(chance))]),
 )

@@ -159,7 +159,7 @@ class Opponent(NamedTuple):
     """
 
     command: str
-    variants: Sequence[str]
+    variants: tuple[str, ...]
     pair: Callable[[str, str], AbstractContextManager[Pair]]
     round: Callable[[Random, int], Round]
 

@@ -242,7 +242,7 @@ def drawn_round(chance: Random, requests: int) -> Round:
     return Round(BesideRelease(scene.rows, dialogue), [*scene.opening, *[dialogue.next] * requests])
 
 
-RELEASE = Opponent("tests.differential.release", [*VARIANTS], release_pair, drawn_round)
+RELEASE = Opponent("tests.differential.release", tuple(VARIANTS), release_pair, drawn_round)
 
 
 def difference(request: Request, expected: Answer, given: Answer) -> str | None:
