@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from tests.claims import new_uuid
 from tests.concurrency.together import together
-from tests.deploy.walk import Calls
 from tests.event_stream import Stream, listen
+from tests.http_calls import HttpCalls
 
 LISTENERS = 6
 REQUESTS = 12
@@ -21,7 +21,7 @@ def follow(url: str) -> list[Stream]:
         streams = [open_.enter_context(listen(url)) for _ in range(LISTENERS)]
         begins = [stream.next_block() for stream in streams]
         assert all(begins)
-        call, uuids = Calls(url), [new_uuid() for _ in range(REQUESTS)]
+        call, uuids = HttpCalls(url), [new_uuid() for _ in range(REQUESTS)]
         assert together([_maker(call, uuid) for uuid in uuids]) == [200] * REQUESTS
         for stream in streams:
             assert sorted(_made(stream)) == sorted(uuids)
@@ -30,8 +30,8 @@ def follow(url: str) -> list[Stream]:
         return streams
 
 
-def _maker(call: Calls, uuid: str) -> Callable[[], int]:
-    return lambda: call("POST", "/resource_providers", {"name": uuid, "uuid": uuid})[0]
+def _maker(call: HttpCalls, uuid: str) -> Callable[[], int]:
+    return lambda: call.ask("POST", "/resource_providers", body={"name": uuid, "uuid": uuid}).status
 
 
 def _made(stream: Stream, count: int = REQUESTS) -> list[str]:
@@ -45,11 +45,11 @@ def _made(stream: Stream, count: int = REQUESTS) -> list[str]:
 def _comes_again(url: str, stream: Stream) -> None:
     """Check that a client that disconnects and returns gets what happened meanwhile, and nothing else."""
     uuid = new_uuid()
-    _maker(Calls(url), uuid)()
+    _maker(HttpCalls(url), uuid)()
     event = stream.next_event()
     stream.close()
     later = new_uuid()
-    _maker(Calls(url), later)()
+    _maker(HttpCalls(url), later)()
     with listen(url, Last_Event_ID=event.id) as again:
         assert _made(again, 1) == [later]
 

@@ -12,7 +12,8 @@ from tests import servers
 from tests.deploy.programs import program
 from tests.deploy.samples import sample
 from tests.deploy.streams import follow
-from tests.deploy.walk import Calls, log_is_quiet, walk_through
+from tests.deploy.walk import log_is_quiet, walk_through
+from tests.http_calls import HttpCalls
 
 CLIENTS = 20
 NGINX = """
@@ -41,7 +42,7 @@ def hold_up_nobody(url: str) -> None:
             client.sendall(beginning)
             client.setblocking(False)
             open_.callback(raises_blocking, client)
-        assert Calls(url)("GET", "/resource_providers")[0] == 200
+        assert HttpCalls(url).ask("GET", "/resource_providers").status == 200
 
 
 def raises_blocking(client: socket.socket) -> None:

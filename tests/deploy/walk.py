@@ -1,17 +1,14 @@
 """What every way of starting a server must pass: a walk through the API, concurrent claims, and a quiet log."""
 
-import json
-import urllib.error
-import urllib.request
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
 from tests.claims import entry, new_uuid
 from tests.concurrency.together import together
+from tests.http_calls import HttpCalls
 
 CLIENTS = 24
 CAPACITY = 10
@@ -19,63 +16,42 @@ LONG = "member_of=in:" + ",".join(str(uuid4()) for _ in range(300))
 """A query of 11,000 characters, such as nova sends for a large group of aggregates."""
 
 
-class Calls:
-    """Requests to a server that may be below a prefix."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-
-    def __call__(self, method: str, path: str, body: object = None) -> tuple[int, Any, Any]:
-        """Send one request and return status, headers and document."""
-        headers = {"x-auth-token": "admin", "openstack-api-version": "placement 1.38", "user-agent": "tests"}
-        content = None if body is None else json.dumps(body).encode()
-        if content is not None:
-            headers["content-type"] = "application/json"
-        request = urllib.request.Request(self.url + path, content, headers, method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                return answer.status, answer.headers, json.loads(answer.read() or "null")
-        except urllib.error.HTTPError as refused:
-            with refused:
-                return refused.code, refused.headers, json.loads(refused.read() or "null")
-
-
 def walk_through(url: str) -> None:
     """Read and change various things, and make concurrent claims."""
-    call = Calls(url)
-    status, _, document = call("GET", "/")
-    assert (status, document["versions"][0]["max_version"]) == (200, "1.39")
+    call = HttpCalls(url)
+    found = call.ask("GET", "/")
+    assert (found.status, found.document["versions"][0]["max_version"]) == (200, "1.39")
     uuid = _provider(call)
-    assert call("GET", f"/allocation_candidates?resources=VCPU:1&{LONG}")[2]["provider_summaries"] == {}
-    assert list(call("GET", "/allocation_candidates?resources=VCPU:1")[2]["provider_summaries"]) == [uuid]
-    assert call("PUT", "/traits/CUSTOM_%C3%84")[0] == 400
-    status, _, refusal = call("GET", f"/resource_providers/{new_uuid()}")
-    assert (status, refusal["errors"][0]["status"]) == (404, 404)
+    assert call.ask("GET", f"/allocation_candidates?resources=VCPU:1&{LONG}").document["provider_summaries"] == {}
+    assert list(call.ask("GET", "/allocation_candidates?resources=VCPU:1").document["provider_summaries"]) == [uuid]
+    assert call.ask("PUT", "/traits/CUSTOM_%C3%84").status == 400
+    refusal = call.ask("GET", f"/resource_providers/{new_uuid()}")
+    assert (refusal.status, refusal.document["errors"][0]["status"]) == (404, 404)
     _claims_are_exact(call, uuid)
 
 
-def _provider(call: Calls) -> str:
+def _provider(call: HttpCalls) -> str:
     """Create a provider with some VCPUs, using links that must lead back through any proxy."""
     uuid = new_uuid()
-    status, headers, made = call("POST", "/resource_providers", {"name": uuid, "uuid": uuid})
-    assert status == 200
-    assert headers["location"] == f"{call.url}/resource_providers/{uuid}"
-    assert made["links"][0] == {"rel": "self", "href": f"{urlsplit(call.url).path}/resource_providers/{uuid}"}
+    made = call.ask("POST", "/resource_providers", body={"name": uuid, "uuid": uuid})
+    assert made.status == 200
+    assert made.headers["location"] == f"{call.url}/resource_providers/{uuid}"
+    assert made.document["links"][0] == {"rel": "self", "href": f"{urlsplit(call.url).path}/resource_providers/{uuid}"}
     stock = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": CAPACITY}}}
-    assert call("PUT", f"/resource_providers/{uuid}/inventories", stock)[0] == 200
+    assert call.ask("PUT", f"/resource_providers/{uuid}/inventories", body=stock).status == 200
     return uuid
 
 
-def _claims_are_exact(call: Calls, uuid: str) -> None:
+def _claims_are_exact(call: HttpCalls, uuid: str) -> None:
     def claim(consumer: str) -> Callable[[], int]:
-        return lambda: call("PUT", f"/allocations/{consumer}", entry({uuid: {"VCPU": 1}}))[0]
+        return lambda: call.ask("PUT", f"/allocations/{consumer}", body=entry({uuid: {"VCPU": 1}})).status
 
     consumers = [new_uuid() for _ in range(CLIENTS)]
     answers = together([claim(consumer) for consumer in consumers])
     assert Counter(answers) == {204: CAPACITY, 409: CLIENTS - CAPACITY}
-    assert call("GET", f"/resource_providers/{uuid}/usages")[2]["usages"] == {"VCPU": CAPACITY}
+    assert call.ask("GET", f"/resource_providers/{uuid}/usages").document["usages"] == {"VCPU": CAPACITY}
     for consumer, status in zip(consumers, answers, strict=True):
-        assert status == 409 or call("DELETE", f"/allocations/{consumer}")[0] == 204
+        assert status == 409 or call.ask("DELETE", f"/allocations/{consumer}").status == 204
 
 
 def log_is_quiet(log: Path) -> None:

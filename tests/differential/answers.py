@@ -1,34 +1,17 @@
-"""A server's answer, and the part of it on which two servers must agree."""
+"""The part of an answer on which two servers must agree."""
 
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from tests.differential.requests import Request
+from tests.http_calls import Answer
 
 PRESENT_OR_NOT = ("cache-control", "last-modified")
 FORGOTTEN_BY_THE_REFERENCE = ("vary", "allow")  # on some errors
 ERROR_FIELDS = ("status", "title", "code", "max_version", "min_version")
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A status, headers with names in lower case, and the body."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-    @property
-    def document(self) -> Any:
-        """The body as JSON; None if it is not JSON."""
-        try:
-            return json.loads(self.body) if self.body else None
-        except ValueError:
-            return None
 
 
 Roots = Mapping[str, str]

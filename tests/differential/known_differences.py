@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from placement.domain.inventory import LARGEST_CAPACITY
-from tests.differential.answers import Answer, candidate_differences, canonical, differences, error_form
+from tests.differential.answers import candidate_differences, canonical, differences, error_form
 from tests.differential.generate.candidates import candidates
 from tests.differential.generate.cloud import cloud
 from tests.differential.generate.malformed import malformed
@@ -22,6 +22,7 @@ from tests.differential.generate.writes import write
 from tests.differential.requests import Request
 from tests.differential.rounds import Comparison, Opponent, Round
 from tests.differential.sides import Pair, Side, reference_pair
+from tests.http_calls import Answer
 
 ALL_DEFECTS = "amounts,anchors,homes"
 GROUP_KEYS = ("resources", "required", "member_of", "in_tree")

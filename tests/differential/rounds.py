@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
 
-from tests.differential.answers import Answer
 from tests.differential.requests import Request
 from tests.differential.sides import DATABASES, Pair
+from tests.http_calls import Answer
 
 STRETCH = 50
 """The number of rounds after which the servers are replaced by others, with another database or configuration."""

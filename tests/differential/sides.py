@@ -6,7 +6,6 @@ from this repository's history.
 
 import contextlib
 import functools
-import http.client
 import os
 import subprocess
 import tempfile
@@ -15,17 +14,16 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from sqlalchemy import text
 
 from placement.store.connection.database import Database
 from tests import reference, servers
 from tests.databases import open_database
-from tests.differential.answers import Answer
 from tests.differential.requests import Request
 from tests.empty_database import empty_database
 from tests.environments import kept_environment
+from tests.http_calls import Answer, exchange
 from tests.mariadb import running_mariadb
 from tests.memory import memory
 from tests.postgresql import running_postgresql
@@ -69,14 +67,10 @@ class Side:
 
     def ask(self, request: Request) -> Answer:
         """Send a request and return the answer."""
-        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=TIMEOUT_S)
-        try:
-            connection.request(request.method, request.target(), request.content(), request.all_headers())
-            response = connection.getresponse()
-            headers = {name.lower(): value for name, value in response.getheaders()}
-            return Answer(response.status, headers, response.read())
-        finally:
-            connection.close()
+        headers, content = request.all_headers(), request.content()
+        return exchange(
+            self.url, request.method, request.target(), headers=headers, content=content, timeout_s=TIMEOUT_S
+        )
 
     def rows(self, query: str, **values: object) -> list[tuple[Any, ...]]:
         """Return the rows of a query to the database."""

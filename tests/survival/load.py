@@ -6,31 +6,20 @@ own history, and the groups compete.
 """
 
 import http.client
-import json
 import random
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from tests.claims import OWNER, entry, new_uuid
+from tests.http_calls import TIMEOUT_S, Answer, HttpCalls, Unreachable
 from tests.survival.at_work import AtWork
 from tests.survival.history import LOST, NOTHING, Operation, Register, Shares
 
-VERSION = "placement 1.39"
 HOST_VCPUS = 20
-CLIENT_TIMEOUT_S = 60
 PAUSE_AFTER_ERROR_S = 0.1
-
-
-class Answer(NamedTuple):
-    """A server's answer."""
-
-    status: int
-    headers: Mapping[str, str]
-    document: Any
 
 
 class Broken(Exception):
@@ -46,24 +35,12 @@ def send(url: str, method: str, path: str, body: object = None) -> Answer:
     Raises:
         Broken: the server cannot be reached, or closed the connection.
     """
-    headers = {"x-auth-token": "admin", "x-roles": "admin,service", "openstack-api-version": VERSION}
-    content = None if body is None else json.dumps(body)
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=CLIENT_TIMEOUT_S)
     try:
-        try:
-            connection.connect()
-        except OSError as error:
-            raise Broken(was_sent=False) from error
-        try:
-            connection.request(method, path, content, headers | ({"content-type": "application/json"} if body else {}))
-            answer = connection.getresponse()
-            raw = answer.read()
-        except (OSError, http.client.HTTPException) as error:
-            raise Broken(was_sent=True) from error
-        lowered = {name.lower(): value for name, value in answer.getheaders()}
-        return Answer(answer.status, lowered, json.loads(raw) if raw else None)
-    finally:
-        connection.close()
+        return HttpCalls(url, "admin,service").ask(method, path, body=body)
+    except Unreachable as error:
+        raise Broken(was_sent=False) from error
+    except (OSError, http.client.HTTPException) as error:
+        raise Broken(was_sent=True) from error
 
 
 @dataclass(slots=True)
@@ -294,7 +271,7 @@ class Crowd(AtWork):
     def __init__(self, record: Record, urls: Sequence[str], *, seed: int, per_group: int = 2) -> None:
         groups = [group for group in record.groups for _ in range(per_group)]
         clients = [Client(record, group, urls, seed + number) for number, group in enumerate(groups)]
-        super().__init__([client.run for client in clients], longest_s=CLIENT_TIMEOUT_S)
+        super().__init__([client.run for client in clients], longest_s=TIMEOUT_S)
 
 
 def wait_for(record: Record, count: int, *, timeout_s: float) -> None:

@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from itertools import cycle
 from typing import Any
 
+from tests.http_calls import TIMEOUT_S
 from tests.mirror import mirror_example
 from tests.survival.at_work import AtWork
-from tests.survival.load import CLIENT_TIMEOUT_S, PAUSE_AFTER_ERROR_S, Broken, send
+from tests.survival.load import PAUSE_AFTER_ERROR_S, Broken, send
 
 EXAMPLE = mirror_example()
 
@@ -28,7 +29,7 @@ class _MirrorClient:
         self.cursor = EXAMPLE.follow(self.get, self.mirror, self.cursor)
 
     def get(self, path: str) -> tuple[Any, Any]:
-        deadline = time.monotonic() + 2 * CLIENT_TIMEOUT_S
+        deadline = time.monotonic() + 2 * TIMEOUT_S
         while time.monotonic() < deadline:
             try:
                 answer = send(self._url, "GET", path)
@@ -48,7 +49,7 @@ class Mirrors(AtWork):
 
     def __init__(self, urls: Sequence[str]) -> None:
         self._clients = [_MirrorClient([*urls[number:], *urls[:number]]) for number in range(len(urls))]
-        super().__init__([client.run for client in self._clients], longest_s=CLIENT_TIMEOUT_S)
+        super().__init__([client.run for client in self._clients], longest_s=TIMEOUT_S)
 
     def check(self) -> None:
         """When nobody writes any more: check that each mirror equals what the servers show."""

@@ -22,12 +22,12 @@ from placement.store.connection.database import Database
 from tests.api.conftest import Api
 from tests.concurrency.together import check_books
 from tests.databases import SQLiteDatabases
-from tests.differential.answers import Answer
 from tests.differential.release.clouds import random_scene, store
 from tests.differential.release.questions import Dialogue
 from tests.differential.requests import Request
 from tests.differential.sides import GENERATIONS, PLANNER_FILE
 from tests.empty_database import sqlite_path
+from tests.http_calls import Answer
 from tests.survival.hostile import draw
 
 CLAIMS = "/planner/v1/claims"

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from placement.tuning import resident_bytes
 from tests import servers
+from tests.http_calls import TIMEOUT_S
 from tests.survival.deployment import check_database, configured
-from tests.survival.load import CLIENT_TIMEOUT_S, Crowd, prepared, send, wait_for
+from tests.survival.load import Crowd, prepared, send, wait_for
 from tests.survival.verdict import check
 
 WORKERS = 2
@@ -31,7 +32,7 @@ def test_a_crowd_is_served_and_memory_stays_level(postgresql_url: str, tmp_path:
             # A record for each: the time for its check grows with the square of its length.
             record = prepared(served.url, groups=2 * WORKERS * THREADS, hosts=HOSTS)
             with Crowd(record, [served.url], seed=sample):
-                wait_for(record, count // SAMPLES, timeout_s=CLIENT_TIMEOUT_S + count / 10)
+                wait_for(record, count // SAMPLES, timeout_s=TIMEOUT_S + count / 10)
             memory.append(max(resident_bytes(pid) for pid in processes))
             print(dict(record.statuses), f"{memory[-1] >> 20} MB", flush=True)
             assert record.statuses["broken"] == 0

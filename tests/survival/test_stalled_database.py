@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests import servers
+from tests.http_calls import Answer
 from tests.stalling_proxy import proxied
 from tests.survival.deployment import configured, served_as_shipped
-from tests.survival.load import Answer, send
+from tests.survival.load import send
 
 THREADS = 4
 REQUESTS = [("GET", "/resource_providers"), ("POST", "/resource_providers")] * 3

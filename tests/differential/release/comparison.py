@@ -7,12 +7,12 @@ from random import Random
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.differential.answers import Answer
 from tests.differential.release.clouds import Rows, random_scene, store
 from tests.differential.release.questions import Dialogue
 from tests.differential.requests import Request
 from tests.differential.rounds import Comparison, Opponent, Round, changes_something
 from tests.differential.sides import VARIANTS, Pair, release_pair
+from tests.http_calls import Answer
 
 SHOWN_CHARACTERS = 300
 ORDER_OF_KEYS = "nothing but the order of keys"

@@ -11,7 +11,6 @@ from typing import Any
 
 from placement.domain.planner_request import PlannerRequest
 from tests.bench import hard_plans
-from tests.differential.answers import Answer
 from tests.differential.generate import filters
 from tests.differential.generate.candidates import candidates
 from tests.differential.generate.reads import provider_list
@@ -19,6 +18,7 @@ from tests.differential.generate.world import CONSUMER_TYPES, PROJECTS, USERS, W
 from tests.differential.generate.writes import aggregates, release, write
 from tests.differential.requests import NO_BODY, Request
 from tests.differential.rounds import PLANNER, changes_something
+from tests.http_calls import Answer
 from tests.planner_clouds import body_of, random_request
 
 PROFILES = ("spread", "ai", "strict", "shares")
