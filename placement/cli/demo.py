@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,16 +37,21 @@ DEVICE_LOCK = "CUSTOM_DEVICE_LOCK"
 """The class that locks a device for requests that want it exclusively, as in the sample planner file."""
 
 
+def uuid_of(name: str) -> str:
+    """Return the uuid that a name has in every run of the demo."""
+    return str(uuid.uuid5(NAMESPACE, name))
+
+
 @dataclass(frozen=True, slots=True)
 class DemoProvider:
-    """A provider and everything below it; devices have DEVICE_LOCK in addition to their inventory."""
+    """A provider; devices have DEVICE_LOCK in addition to their inventory."""
 
     name: str
+    parent: str | None = None
     inventory: Mapping[str, int] = field(default_factory=dict)
     traits: tuple[str, ...] = ()
     aggregate: str | None = None
     is_device: bool = False
-    children: tuple["DemoProvider", ...] = ()
 
     @property
     def uuid(self) -> str:
@@ -54,61 +59,33 @@ class DemoProvider:
         return uuid_of(self.name)
 
 
-def uuid_of(name: str) -> str:
-    """Return the uuid that a name has in every run of the demo."""
-    return str(uuid.uuid5(NAMESPACE, name))
+def _numa_node(name: str, host: str) -> DemoProvider:
+    return DemoProvider(name, host, {"VCPU": 16, "MEMORY_MB": 65536}, ("HW_NUMA_ROOT",))
 
 
-def walk(
-    roots: tuple[DemoProvider, ...], parents: tuple[DemoProvider, ...] = ()
-) -> Iterator[tuple[tuple[DemoProvider, ...], DemoProvider]]:
-    """Yield (ancestors from the root down, provider) for every provider, parents before children."""
-    for provider in roots:
-        yield parents, provider
-        yield from walk(provider.children, (*parents, provider))
-
-
-def _numa_node(name: str, *devices: DemoProvider) -> DemoProvider:
-    return DemoProvider(name, {"VCPU": 16, "MEMORY_MB": 65536}, ("HW_NUMA_ROOT",), children=devices)
-
-
-def _gpu(name: str) -> DemoProvider:
-    return DemoProvider(name, {"PGPU": 1}, ("CUSTOM_A100",), is_device=True)
-
-
-def _fpga(name: str) -> DemoProvider:
-    return DemoProvider(name, {"FPGA": 1}, is_device=True)
-
-
-def _nic(name: str, *traits: str) -> DemoProvider:
-    return DemoProvider(name, {"SRIOV_NET_VF": 8}, traits, is_device=True)
+def _device(name: str, parent: str, *traits: str, **inventory: int) -> DemoProvider:
+    return DemoProvider(name, parent, inventory, traits, is_device=True)
 
 
 CLOUD = (
-    DemoProvider(
-        "compute1",
-        {"DISK_GB": 500},
-        ("STORAGE_DISK_SSD",),
-        aggregate="rack1",
-        children=(
-            _numa_node("compute1-numa0", _gpu("compute1-gpu0")),
-            _numa_node("compute1-numa1", _gpu("compute1-gpu1"), _fpga("compute1-fpga0")),
-            _nic("compute1-nic0", "HW_NIC_ACCEL_SSL"),
-            _nic("compute1-nic1"),
-        ),
-    ),
-    DemoProvider(
-        "compute2",
-        aggregate="rack1",
-        children=(
-            _numa_node("compute2-numa0", _fpga("compute2-fpga0")),
-            _numa_node("compute2-numa1", _gpu("compute2-gpu0")),
-            _nic("compute2-nic0", "HW_NIC_ACCEL_SSL"),
-        ),
-    ),
-    DemoProvider("compute3", {"VCPU": 8, "MEMORY_MB": 32768}),
-    DemoProvider("storage1", {"DISK_GB": 10000}, ("MISC_SHARES_VIA_AGGREGATE",), aggregate="rack1"),
+    DemoProvider("compute1", None, {"DISK_GB": 500}, ("STORAGE_DISK_SSD",), "rack1"),
+    _numa_node("compute1-numa0", "compute1"),
+    _device("compute1-gpu0", "compute1-numa0", "CUSTOM_A100", PGPU=1),
+    _numa_node("compute1-numa1", "compute1"),
+    _device("compute1-gpu1", "compute1-numa1", "CUSTOM_A100", PGPU=1),
+    _device("compute1-fpga0", "compute1-numa1", FPGA=1),
+    _device("compute1-nic0", "compute1", "HW_NIC_ACCEL_SSL", SRIOV_NET_VF=8),
+    _device("compute1-nic1", "compute1", SRIOV_NET_VF=8),
+    DemoProvider("compute2", aggregate="rack1"),
+    _numa_node("compute2-numa0", "compute2"),
+    _device("compute2-fpga0", "compute2-numa0", FPGA=1),
+    _numa_node("compute2-numa1", "compute2"),
+    _device("compute2-gpu0", "compute2-numa1", "CUSTOM_A100", PGPU=1),
+    _device("compute2-nic0", "compute2", "HW_NIC_ACCEL_SSL", SRIOV_NET_VF=8),
+    DemoProvider("compute3", None, {"VCPU": 8, "MEMORY_MB": 32768}),
+    DemoProvider("storage1", None, {"DISK_GB": 10000}, ("MISC_SHARES_VIA_AGGREGATE",), "rack1"),
 )
+"""Parents before their children."""
 
 GROUPS = {
     "_COMPUTE": "a NUMA node with 4 VCPU and 8 GiB",
@@ -135,7 +112,7 @@ CONSUMER = uuid_of("a demo instance")
 CANDIDATES_PATH = "/allocation_candidates?" + urlencode(REQUEST, safe=":,")
 
 Say = Callable[[str], None]
-NAMES = {provider.uuid: provider.name for _, provider in walk(CLOUD)}
+NAMES = {provider.uuid: provider.name for provider in CLOUD}
 
 
 def tell(url: str, say: Say) -> None:
@@ -169,32 +146,26 @@ def show_what_to_try(url: str, say: Say) -> None:
 
 
 def _load(call: Client) -> None:
-    providers = list(walk(CLOUD))
-    for trait in sorted({trait for _, node in providers for trait in node.traits if trait.startswith("CUSTOM_")}):
+    for trait in sorted({trait for provider in CLOUD for trait in provider.traits if trait.startswith("CUSTOM_")}):
         call("PUT", f"/traits/{trait}")
     call("PUT", f"/resource_classes/{DEVICE_LOCK}")
-    with click.progressbar(providers, label="Loading the demo cloud", hidden=available_width() is None) as shown:
-        for ancestors, provider in shown:
-            _make(call, provider, ancestors[-1] if ancestors else None)
+    with click.progressbar(CLOUD, label="Loading the demo cloud", hidden=available_width() is None) as shown:
+        for provider in shown:
+            _make(call, provider)
 
 
-def _make(call: Client, provider: DemoProvider, parent: DemoProvider | None) -> None:
-    identity = {"name": provider.name, "uuid": provider.uuid}
-    call("POST", "/resource_providers", identity | ({"parent_provider_uuid": parent.uuid} if parent else {}))
-    for generation, (part, content) in enumerate(_parts(provider)):
+def _make(call: Client, provider: DemoProvider) -> None:
+    parent = {} if provider.parent is None else {"parent_provider_uuid": uuid_of(provider.parent)}
+    call("POST", "/resource_providers", {"name": provider.name, "uuid": provider.uuid, **parent})
+    lock = {DEVICE_LOCK: 1000} if provider.is_device else {}
+    parts: dict[str, object] = {
+        "inventories": {name: {"total": total} for name, total in {**provider.inventory, **lock}.items()},
+        "traits": list(provider.traits),
+        "aggregates": [uuid_of(provider.aggregate)] if provider.aggregate else [],
+    }
+    for generation, (part, content) in enumerate([(part, content) for part, content in parts.items() if content]):
         body = {"resource_provider_generation": generation, part: content}
         call("PUT", f"/resource_providers/{provider.uuid}/{part}", body)
-
-
-def _parts(provider: DemoProvider) -> Iterator[tuple[str, object]]:
-    """Yield what to write for a provider; each write increments its generation."""
-    lock = {DEVICE_LOCK: 1000} if provider.is_device else {}
-    if provider.inventory:
-        yield "inventories", {name: {"total": total} for name, total in {**provider.inventory, **lock}.items()}
-    if provider.traits:
-        yield "traits", list(provider.traits)
-    if provider.aggregate:
-        yield "aggregates", [uuid_of(provider.aggregate)]
 
 
 def _ask(call: Client) -> tuple[Document, str]:
@@ -206,9 +177,10 @@ def _ask(call: Client) -> tuple[Document, str]:
 
 
 def _show_cloud(requests: int, say: Say) -> None:
-    rows = []
-    for ancestors, provider in walk(CLOUD):
-        branch = "  " * (len(ancestors) - 1) + ("+- " if ancestors else "")
+    rows, depths = [], dict[str | None, int]()
+    for provider in CLOUD:
+        depth = depths[provider.name] = depths.get(provider.parent, -1) + 1
+        branch = "  " * (depth - 1) + ("+- " if depth else "")
         inventory = ", ".join(f"{name} {total}" for name, total in provider.inventory.items())
         remarks = [", ".join(provider.traits), f"({provider.aggregate})" if provider.aggregate else ""]
         rows.append((branch + provider.name, inventory, " ".join(remarks).strip()))

@@ -1,6 +1,6 @@
 """Clouds that pages show: that of ``placement demo`` with some consumers, and one of any size."""
 
-from placement.cli.demo import CLOUD, uuid_of, walk
+from placement.cli.demo import CLOUD, uuid_of
 from placement.domain.allocation import Claim
 from placement.domain.inventory import Inventory
 from placement.services.allocations import replace_allocations
@@ -22,8 +22,8 @@ HELD = {
 def load_demo(database: Database) -> None:
     """Put the demo cloud into an empty database; compute3 reserves a part of its memory."""
     ensure_trait(database, "CUSTOM_A100")
-    for ancestors, provider in walk(CLOUD):
-        parent = ancestors[-1].uuid if ancestors else None
+    for provider in CLOUD:
+        parent = uuid_of(provider.parent) if provider.parent else None
         create_provider(database, uuid=provider.uuid, name=provider.name, parent_uuid=parent)
         reserved = 8192 if provider.name == "compute3" else 0
         inventories = {

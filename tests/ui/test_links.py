@@ -5,7 +5,7 @@ from urllib.parse import urldefrag, urljoin
 import pytest
 from flask import Flask
 
-from placement.cli.demo import CLOUD, uuid_of, walk
+from placement.cli.demo import CLOUD, uuid_of
 from tests.ui.clouds import HELD
 from tests.ui.visitor import Document, Visitor
 
@@ -25,7 +25,7 @@ def test_every_page_that_links_lead_to_is_there(app: Flask, demo: None, prefix: 
         if answer.mimetype == "text/html":
             waiting += [to for link in Document(answer.text).links() if (to := _target(address, link)) not in seen]
     assert all(address.startswith(f"{prefix}/ui/") for address in seen)
-    providers = {f"{prefix}/ui/providers/{provider.uuid}" for _, provider in walk(CLOUD)}
+    providers = {f"{prefix}/ui/providers/{provider.uuid}" for provider in CLOUD}
     consumers = {f"{prefix}/ui/consumers/{uuid_of(name)}" for name in HELD}
     assert providers | consumers <= seen
 
