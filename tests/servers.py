@@ -215,6 +215,43 @@ def running_servers(
         yield served
 
 
+def configured(directory: Path, url: str, **database: str) -> Path:
+    """Write a configuration for a database, migrate the database, and return the configuration's directory."""
+    directory.mkdir(exist_ok=True)
+    sections = default_sections(url)
+    sections["placement_database"] |= database
+    write_configuration(directory, sections)
+    placement_manage(this_project(), directory, "db", "sync")
+    return directory
+
+
+def check_database(directory: Path) -> None:
+    """Check that ``placement db check`` finds nothing wrong."""
+    installation = this_project()
+    command = [installation.command("placement"), "db", "--config-file", str(directory / "placement.conf"), "check"]
+    done = subprocess.run(command, env=dict(installation.variables), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "Nothing is wrong.\n"), done.stdout + done.stderr
+
+
+@contextlib.contextmanager
+def served_as_shipped(directory: Path, *, threads: int, before: Sequence[str] = ()) -> Iterator[Served]:
+    """Serve with one worker and the settings for gunicorn that this project ships.
+
+    Args:
+        directory: the configuration's directory.
+        threads: how many threads serve requests.
+        before: a command that runs gunicorn, whose command line follows.
+    """
+    port = free_port()
+    command = [sys.executable, "-m", "gunicorn", "--config", "python:placement.wsgi.gunicorn", "--workers", "1"]
+    command += ["--bind", f"127.0.0.1:{port}", "--threads", str(threads), "--graceful-timeout", "2"]
+    running = started([*before, *command], directory, port, variables=plain_environment())
+    try:
+        yield running
+    finally:
+        running.kill()
+
+
 @contextlib.contextmanager
 def standing_still(pids: Iterable[int]) -> Iterator[None]:
     """Stop processes in the middle of their work: they answer nobody, and later resume in their old state."""

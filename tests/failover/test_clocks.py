@@ -17,10 +17,9 @@ from tests import servers
 from tests.claims import new_uuid
 from tests.failover.galera import NODES, Programs, running_cluster
 from tests.failover.replicas import running_directory, running_pair
-from tests.survival.deployment import check_database, configured
-from tests.survival.load import Crowd, prepared, send, wait_for
+from tests.servers import check_database, configured
+from tests.survival.load import Crowd, check, prepared, send, wait_for
 from tests.survival.mirrors import Mirrors
-from tests.survival.verdict import check
 
 FARTHEST_S = 24 * 3600
 JUMPS = 25

@@ -17,10 +17,9 @@ from placement.store.lifecycle.opening import normalised
 from tests import servers
 from tests.claims import new_uuid
 from tests.failover.galera import Node, Programs, running_cluster
-from tests.survival.deployment import check_database, configured
-from tests.survival.load import Crowd, prepared, send, wait_for
+from tests.servers import check_database, configured
+from tests.survival.load import Crowd, check, prepared, send, wait_for
 from tests.survival.mirrors import Mirrors
-from tests.survival.verdict import check
 from tests.upgrades import upgraded_at_once
 
 LOST = ("wsrep_local_cert_failures", "wsrep_local_bf_aborts")

@@ -11,9 +11,8 @@ import pytest
 
 from tests import servers
 from tests.failover.replicas import NAME, Node, account, running_directory, single_node
-from tests.survival.deployment import check_database, configured
-from tests.survival.load import Crowd, prepared, send, wait_for
-from tests.survival.verdict import check
+from tests.servers import check_database, configured
+from tests.survival.load import Crowd, check, prepared, send, wait_for
 
 PROGRAM = Path("/usr/sbin/pgbouncer")
 SERVER_CONNECTIONS = 3

@@ -14,13 +14,11 @@ import pytest
 from tests import servers
 from tests.databases import open_database
 from tests.failover.replicas import Pair, running_pair
-from tests.servers import Served
+from tests.servers import Served, check_database, configured
 from tests.store.rows import VCPU, add_providers, run, stocking
 from tests.store.test_lost_commits import LateCommit
-from tests.survival.deployment import check_database, configured
-from tests.survival.load import Crowd, prepared, send, wait_for
+from tests.survival.load import Crowd, check, prepared, send, wait_for
 from tests.survival.mirrors import Mirrors
-from tests.survival.verdict import check
 
 PHASE = 40
 """Acknowledged writes between two events."""

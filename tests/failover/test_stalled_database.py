@@ -10,8 +10,8 @@ import pytest
 
 from tests import servers
 from tests.failover.replicas import Node, running_directory, single_node
+from tests.servers import check_database, configured, served_as_shipped
 from tests.stalling_proxy import StallingProxy
-from tests.survival.deployment import check_database, configured, served_as_shipped
 from tests.survival.load import send
 
 THREADS = 4

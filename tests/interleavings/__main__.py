@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.databases import SQLiteDatabases, migrate
-from tests.interleavings.arenas import opened_arena
 from tests.interleavings.operations import OPERATIONS
-from tests.interleavings.races import races_of, repeated
+from tests.interleavings.races import opened_arena, races_of, repeated
 from tests.mariadb import running_mariadb
 from tests.postgresql import running_postgresql
 

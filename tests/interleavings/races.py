@@ -1,19 +1,24 @@
 """Races of a few writes on real servers and one database, and what is wrong with their outcome."""
 
+import contextlib
 import itertools
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import psycopg
 from flask import Flask
+from sqlalchemy import make_url, text
 
 from placement.app import create_app
 from placement.settings import DatabaseSettings, Settings
 from placement.store.connection.database import Database
+from placement.store.connection.engines import engine_for
+from placement.store.lifecycle.opening import normalised
 from placement.store.tables import metadata
 from tests.concurrency.together import check_books
-from tests.interleavings.lock_waits import LockWaits
+from tests.interleavings.lock_waits import LockWaits, MariaDBWaits, PostgreSQLWaits, SQLiteWaits
 from tests.interleavings.operations import OPERATIONS, Operation
 from tests.interleavings.orders import as_recorded, at_random, every_order, in_turn
 from tests.interleavings.scene import Scene, State, send
@@ -180,3 +185,50 @@ def random_races_of(arena: Arena, names: Sequence[str], *, seed: int, rounds: in
 def repeated(arena: Arena, names: Sequence[str], order: Sequence[int]) -> Fault | None:
     """Return the verdict on one order."""
     return Judge(arena, names).fault(arena.race(names, as_recorded(order)))
+
+
+DEADLOCK_TIMEOUT_MS = 20
+"""PostgreSQL looks for deadlocks after so long; by default it takes a second."""
+
+
+@contextlib.contextmanager
+def opened_arena(url: str) -> Iterator[Arena]:
+    """Start servers on a migrated database, and check at the end what has to hold after all races."""
+    kind = make_url(url).get_backend_name()
+    with _WAITS[kind](url) as waits:
+        arena = Arena(_impatient(url) if kind == "postgresql" else url, waits)
+        try:
+            yield arena
+            arena.check_books()
+        finally:
+            arena.close()
+
+
+def _impatient(url: str) -> str:
+    return url + ("&" if "?" in url else "?") + f"options=-c%20deadlock_timeout%3D{DEADLOCK_TIMEOUT_MS}"
+
+
+@contextlib.contextmanager
+def _postgresql(url: str) -> Iterator[LockWaits]:
+    with psycopg.connect(url, autocommit=True) as connection:
+        yield PostgreSQLWaits(lambda query: connection.execute(query).fetchall())
+
+
+@contextlib.contextmanager
+def _mariadb(url: str) -> Iterator[LockWaits]:
+    engine = engine_for(normalised(url))
+    with engine.connect() as connection:
+        yield MariaDBWaits(lambda query: list(connection.execute(text(query))))
+    engine.dispose()
+
+
+@contextlib.contextmanager
+def _sqlite(_url: str) -> Iterator[LockWaits]:
+    yield SQLiteWaits()
+
+
+_WAITS: dict[str, Callable[[str], contextlib.AbstractContextManager[LockWaits]]] = {
+    "sqlite": _sqlite,
+    "postgresql": _postgresql,
+    "mysql": _mariadb,
+}

@@ -12,8 +12,7 @@ import pytest
 from placement.store import consumers, providers
 from placement.store.connection.prepared import PreparedStatement
 from tests import reference
-from tests.interleavings.arenas import opened_arena
-from tests.interleavings.races import races_of, repeated
+from tests.interleavings.races import opened_arena, races_of, repeated
 
 REFERENCE_RACE = Path(__file__).with_name("reference_race.py")
 MAX_S = 60

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.interleavings.arenas import opened_arena
 from tests.interleavings.operations import OPERATIONS
-from tests.interleavings.races import Arena, Fault, races_of, random_races_of
+from tests.interleavings.races import Arena, Fault, opened_arena, races_of, random_races_of
 
 PAIRS, MAX_ORDERS = 3, 12
 TRIPLES, ROUNDS = 2, 4

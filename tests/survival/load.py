@@ -1,4 +1,4 @@
-"""Clients that claim, alone and as gangs, move, release, reshape and change inventories, and record the answers.
+"""Clients that claim, move, release, reshape and change inventories, and what must hold of what they were answered.
 
 Consumers are grouped in twos, each group with its own pair of providers between which reshapes move an inventory.
 Everything else is allocated from hosts that all groups share and that have too little for all. So each group has its
@@ -7,16 +7,17 @@ own history, and the groups compete.
 
 import http.client
 import random
+import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
 
 from tests.claims import OWNER, entry, new_uuid
 from tests.http_calls import TIMEOUT_S, Answer, HttpCalls, Unreachable
-from tests.survival.at_work import AtWork
-from tests.survival.history import LOST, NOTHING, Operation, Register, Shares
+from tests.survival.history import LOST, NOTHING, Operation, Register, Shares, is_linearizable
 
 HOST_VCPUS = 20
 PAUSE_AFTER_ERROR_S = 0.1
@@ -41,6 +42,47 @@ def send(url: str, method: str, path: str, body: object = None) -> Answer:
         raise Broken(was_sent=False) from error
     except (OSError, http.client.HTTPException) as error:
         raise Broken(was_sent=True) from error
+
+
+Work = Callable[[Callable[[], bool]], object]
+"""A client's work; it is given a function that returns whether to end."""
+
+
+class AtWork:
+    """Clients that work as long as the context lasts; the first failure of one ends them all.
+
+    ``longest_s`` is how long a request may take.
+    """
+
+    def __init__(self, clients: Iterable[Work], *, longest_s: float) -> None:
+        self._enough = threading.Event()
+        self._failures: list[BaseException] = []
+        self._longest_s = longest_s
+        self._threads = [threading.Thread(target=self._run, args=(client,)) for client in clients]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._enough.set()
+        for thread in self._threads:
+            thread.join(2 * self._longest_s)
+        assert not self._failures, self._failures
+        assert not any(thread.is_alive() for thread in self._threads), "a request is still waiting"
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a client has failed."""
+        return bool(self._failures)
+
+    def _run(self, client: Work) -> None:
+        try:
+            client(self._enough.is_set)
+        except BaseException as failure:
+            self._failures.append(failure)
+            self._enough.set()
 
 
 @dataclass(slots=True)
@@ -291,3 +333,43 @@ def _gang(changes: Mapping[str, tuple[Register, Shares]]) -> dict[str, Any]:
         group = {"resources": {name: amount}, "in_tree": host}
         members.append({"consumer": who, "request": {"groups": {"": group}}})
     return {"members": members, "replaces": True}
+
+
+def check(record: Record, url: str) -> None:
+    """Check the record against itself and against what a server shows after all writing has ended."""
+    assert record.complaints == []
+    for group in record.groups:
+        reader = Client(record, group, [url], 0)
+        for consumer in group.consumers:
+            reader.read(consumer)
+        assert is_linearizable(group.history), f"nothing explains what {group.consumers} were answered"
+    _check_usage(record, url)
+    _check_generations(record, url)
+
+
+def _check_usage(record: Record, url: str) -> None:
+    """Check that usage is what the consumers hold, and that no provider exceeds its capacity."""
+    held: defaultdict[tuple[str, str], int] = defaultdict(int)
+    for group in record.groups:
+        for consumer in group.consumers:
+            for uuid, share in send(url, "GET", f"/allocations/{consumer}").document["allocations"].items():
+                for name, amount in share["resources"].items():
+                    held[uuid, name] += amount
+    providers = [*record.hosts, *(uuid for group in record.groups for uuid in group.devices)]
+    for uuid in providers:
+        for name, used in send(url, "GET", f"/resource_providers/{uuid}/usages").document["usages"].items():
+            assert used == held[uuid, name]
+    for uuid in record.hosts:
+        assert held[uuid, "VCPU"] <= HOST_VCPUS
+
+
+def _check_generations(record: Record, url: str) -> None:
+    """Check that no two changes of an inventory led to one generation, and that none of them was lost."""
+    for host in record.hosts:
+        writes = sorted((write for write in record.inventory_writes if write.host == host), key=lambda w: w.generation)
+        generations = [write.generation for write in writes]
+        assert len(set(generations)) == len(generations)
+        for earlier, later in pairwise(writes):
+            assert earlier.start <= later.end, "generations go back in time"
+        now = send(url, "GET", f"/resource_providers/{host}/inventories").document["resource_provider_generation"]
+        assert now >= max(generations, default=0)

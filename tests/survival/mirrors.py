@@ -7,8 +7,7 @@ from typing import Any
 
 from tests.http_calls import TIMEOUT_S
 from tests.mirror import mirror_example
-from tests.survival.at_work import AtWork
-from tests.survival.load import PAUSE_AFTER_ERROR_S, Broken, send
+from tests.survival.load import PAUSE_AFTER_ERROR_S, AtWork, Broken, send
 
 EXAMPLE = mirror_example()
 

@@ -15,9 +15,8 @@ import pytest
 
 from tests import servers
 from tests.postgresql import PostgreSQL
-from tests.survival.deployment import check_database, configured
-from tests.survival.load import Crowd, Record, prepared, send, wait_for
-from tests.survival.verdict import check
+from tests.servers import check_database, configured
+from tests.survival.load import Crowd, Record, check, prepared, send, wait_for
 
 SIZE_MB = 48
 MAX_S = 120

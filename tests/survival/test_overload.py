@@ -8,9 +8,8 @@ from pathlib import Path
 from placement.tuning import resident_bytes
 from tests import servers
 from tests.http_calls import TIMEOUT_S
-from tests.survival.deployment import check_database, configured
-from tests.survival.load import Crowd, prepared, send, wait_for
-from tests.survival.verdict import check
+from tests.servers import check_database, configured
+from tests.survival.load import Crowd, check, prepared, send, wait_for
 
 WORKERS = 2
 THREADS = 4

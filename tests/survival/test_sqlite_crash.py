@@ -9,10 +9,9 @@ from pathlib import Path
 
 from tests import servers
 from tests.empty_database import sqlite_path
-from tests.survival.deployment import check_database, configured
-from tests.survival.load import Crowd, prepared, wait_for
+from tests.servers import check_database, configured
+from tests.survival.load import Crowd, check, prepared, wait_for
 from tests.survival.mirrors import Mirrors
-from tests.survival.verdict import check
 
 WRITES_BEFORE_A_CRASH = 40
 

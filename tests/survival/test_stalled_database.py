@@ -7,8 +7,8 @@ import pytest
 
 from tests import servers
 from tests.http_calls import Answer
+from tests.servers import configured, served_as_shipped
 from tests.stalling_proxy import proxied
-from tests.survival.deployment import configured, served_as_shipped
 from tests.survival.load import send
 
 THREADS = 4
