@@ -1,18 +1,19 @@
 """``placement simulate``: the effect of ranking on a cloud, in numbers, with a synthetic workload."""
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from math import isnan
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import click
 
-from placement.cli.output import Report, listed, show, watched
-from placement.cli.simulation.cloud import Cloud, servers
-from placement.cli.simulation.curves import svg
+from placement.cli.output import PrintedTable, Report, listed, show, watched, whole
+from placement.cli.simulation.cloud import JOB_GPUS, Cloud, servers
+from placement.cli.simulation.curves import Chart, svg
 from placement.cli.simulation.packing import POLICIES
 from placement.cli.simulation.policies import WARM_UP, RunResult, policies, run
-from placement.cli.simulation.report import Outcomes, charts, judgements, summary
 from placement.cli.simulation.trace_reports import come_and_go, fill
 from placement.cli.simulation.workload import Load, trace
 
@@ -108,6 +109,68 @@ def _refuse_unused(*, departures: bool) -> None:
         if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
             trace_kind = "a trace whose tasks come and go" if name == "seeds" else "a trace"
             raise click.UsageError(f"--{name.replace('_', '-')} has no effect on {trace_kind}.")
+
+
+Outcomes = Mapping[str, Sequence[RunResult]]
+"""Policy -> the result of each seed, with seeds in the same order for all."""
+
+COLUMNS: tuple[tuple[str, Callable[[RunResult], float]], ...] = (
+    ("GPU jobs placed", lambda result: result.gpu_jobs - result.gpu_rejected),
+    ("GPU jobs rejected", lambda result: result.gpu_rejected),
+    ("GPUs in use", lambda result: result.mean_used),
+    ("GPUs stranded", lambda result: result.mean_stranded),
+    ("CPU jobs rejected", lambda result: result.cpu_rejected),
+)
+
+
+def summary(outcomes: Outcomes) -> PrintedTable:
+    """Return a table with each policy's mean, minimum and maximum over the seeds."""
+    rows = [
+        [whole(policy), *[_spread([*map(column, seeds)]) for _name, column in COLUMNS]]
+        for policy, seeds in outcomes.items()
+    ]
+    return PrintedTable(["policy", *[name for name, _column in COLUMNS]], rows)
+
+
+def _spread(values: Sequence[float]) -> str:
+    return f"{fmean(values):.0f} ({min(values):.0f}..{max(values):.0f})"
+
+
+def judgements(outcomes: Outcomes) -> Iterator[str]:
+    """Yield a sentence on each policy but the first: whether it served more GPU jobs than the first, seed by seed."""
+    (first, baseline), *compared = outcomes.items()
+    for policy, seeds in compared:
+        gained = [before.gpu_rejected - after.gpu_rejected for before, after in zip(baseline, seeds, strict=True)]
+        cost = fmean(after.cpu_rejected - before.cpu_rejected for before, after in zip(baseline, seeds, strict=True))
+        price = f", and {cost:.0f} more CPU jobs are rejected" if cost >= 1 else ""
+        yield f"{policy}: {_verdict(gained, first)}{price}."
+
+
+def _verdict(gained: Sequence[int], first: str) -> str:
+    better, worse = sum(gain > 0 for gain in gained), sum(gain < 0 for gain in gained)
+    if better == len(gained):
+        return f"helps; {fmean(gained):.0f} more GPU jobs are placed than {first}, more in every seed"
+    if worse == len(gained):
+        return f"does not help; {-fmean(gained):.0f} fewer GPU jobs are placed than {first}, fewer in every seed"
+    return (
+        f"no clear answer; more GPU jobs are placed than {first} in {better} of {len(gained)} seeds, fewer in {worse}"
+    )
+
+
+def charts(outcomes: Outcomes, duration: float) -> list[Chart]:
+    """Return curves of the means over the seeds."""
+
+    def chart(title: str, values_of: Callable[[RunResult], Sequence[int]]) -> Chart:
+        lines = {
+            policy: [fmean(values) for values in zip(*map(values_of, seeds), strict=True)]
+            for policy, seeds in outcomes.items()
+        }
+        return Chart(title, lines, "time, in mean durations of a job", 0, duration)
+
+    return [
+        chart(f"Free GPUs that no job of {JOB_GPUS} GPUs can use", lambda result: result.stranded),
+        chart("GPUs in use", lambda result: result.used),
+    ]
 
 
 def _outcomes(seeds: int, load: Load, *, plain: int, with_gpus: int) -> Outcomes:
