@@ -24,14 +24,6 @@ START_TIMEOUT_S = 60
 OPTIONS = ("--skip-networking", "--innodb-flush-log-at-trx-commit=0", "--sync-binlog=0", "--skip-log-bin")
 
 
-def execute(socket: Path, *statements: str) -> None:
-    """Run statements as root of the database server behind a socket, committing each one."""
-    connecting = pymysql.connect(unix_socket=str(socket), user="root", autocommit=True)
-    with contextlib.closing(connecting) as connection, connection.cursor() as cursor:
-        for statement in statements:
-            cursor.execute(statement)
-
-
 class MariaDB:
     """A running server that creates databases."""
 
@@ -58,11 +50,13 @@ class MariaDB:
 
     def execute(self, *statements: str) -> None:
         """Run statements as root of the database server."""
-        execute(self._socket, *statements)
+        with self.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
 
     @contextlib.contextmanager
-    def cursor(self, name: str) -> Iterator[Cursor]:
-        """Connect to a database as root."""
+    def cursor(self, name: str | None = None) -> Iterator[Cursor]:
+        """Connect to a database as root, or to none, committing each statement."""
         connecting = pymysql.connect(unix_socket=str(self._socket), user="root", database=name, autocommit=True)
         with contextlib.closing(connecting) as connection, connection.cursor() as cursor:
             yield cursor
@@ -83,27 +77,28 @@ def weak_user(server: MariaDB, url: str) -> Iterator[str]:
         server.execute("DROP USER weak@localhost")
 
 
+def launched(directory: Path, *options: str) -> "subprocess.Popen[bytes]":
+    """Create the files of a server in a directory and start it there, with its socket and its log."""
+    user = unprivileged_user()
+    shutil.chown(directory, user=user)
+    data = [f"--datadir={directory / 'data'}", f"--user={user}"]
+    subprocess.run(
+        ["mariadb-install-db", "--no-defaults", "--auth-root-authentication-method=normal", *data],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    # Not the place for temporary tables that servers share: one that starts deletes those of others there.
+    own = [f"--tmpdir={directory}", f"--socket={directory / 'socket'}"]
+    with (directory / "log").open("wb") as log:
+        return subprocess.Popen([SERVER, "--no-defaults", *data, *own, *options], stdout=log, stderr=log)
+
+
 @contextlib.contextmanager
 def running_mariadb() -> Iterator[MariaDB]:
     """Start a server on a temporary directory; stop it and delete everything afterwards."""
     with tempfile.TemporaryDirectory(prefix="mariadb-", dir=memory()) as name:
-        directory, user = Path(name), unprivileged_user()
-        shutil.chown(directory, user=user)
-        # Not the place that servers share: one that starts deletes the temporary tables of others there.
-        data, temporary = f"--datadir={directory / 'data'}", f"--tmpdir={directory}"
-        account = f"--user={user}"
-        subprocess.run(
-            ["mariadb-install-db", "--no-defaults", "--auth-root-authentication-method=normal", data, account],
-            check=True, capture_output=True,
-        )  # fmt: skip
-        with (directory / "log").open("wb") as log:
-            process = subprocess.Popen(
-                [SERVER, "--no-defaults", data, temporary, account, f"--socket={directory / 'socket'}", *OPTIONS],
-                stdout=log,
-                stderr=log,
-            )
+        process = launched(Path(name), *OPTIONS)
         try:
-            yield _ready(MariaDB(directory), directory / "log")
+            yield _ready(MariaDB(Path(name)), Path(name) / "log")
         finally:
             process.terminate()
             process.wait(START_TIMEOUT_S)

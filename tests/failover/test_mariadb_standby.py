@@ -2,7 +2,6 @@
 
 import contextlib
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,34 +30,16 @@ FOLLOW = (
 )
 
 
-class Node:
+class Node(mariadb.MariaDB):
     """One of the two servers."""
 
     def __init__(self, directory: Path, number: int) -> None:
-        user = mariadb.unprivileged_user()
+        super().__init__(directory)
         directory.mkdir()
-        shutil.chown(directory, user=user)
         self.port = free_port()
         self.url = f"mysql+pymysql://placement:secret@127.0.0.1:{self.port}/{NAME}?charset=utf8mb4"
-        self._socket, self._log = directory / "socket", directory / "log"
-        data = [f"--datadir={directory / 'data'}", f"--user={user}"]
-        subprocess.run(
-            ["mariadb-install-db", "--no-defaults", "--auth-root-authentication-method=normal", *data],
-            check=True, capture_output=True,
-        )  # fmt: skip
-        own = [f"--socket={self._socket}", f"--port={self.port}", f"--server-id={number}", "--log-bin=binary-log"]
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [mariadb.SERVER, "--no-defaults", *data, *own, *OPTIONS], stdout=log, stderr=log
-            )
-
-    def ready(self) -> bool:
-        """Return whether it accepts connections."""
-        return "ready for connections" in self._log.read_text(errors="replace")
-
-    def execute(self, *statements: str) -> None:
-        """Run statements as the root of the server."""
-        mariadb.execute(self._socket, *statements)
+        own = (f"--port={self.port}", f"--server-id={number}", "--log-bin=binary-log")
+        self._process = mariadb.launched(directory, *own, *OPTIONS)
 
     def kill(self) -> None:
         """Kill it, as a power cut would."""
@@ -75,7 +56,7 @@ def running_replication() -> Iterator[tuple[Node, Node]]:
         for number in (1, 2):
             node = Node(Path(name) / str(number), number)
             stack.callback(node.kill)
-            until(node.ready)
+            until(node.answers)
             nodes.append(node)
         primary, replica = nodes
         primary.execute(USER, RIGHTS, f"CREATE DATABASE {NAME} CHARACTER SET utf8mb4")
