@@ -25,8 +25,7 @@ from placement.app import create_app
 from placement.settings import DatabaseSettings, Settings
 from placement.tuning import tune_process
 from tests.bench.clouds import AGGREGATES
-from tests.bench.hard_plans import claim, plan
-from tests.bench.hard_queries import on_pools
+from tests.bench.hard_requests import claim, on_pools, plan
 from tests.bench.meters import Pids, floor, metered, postmaster
 from tests.bench.rows import provider_uuid, write_cloud
 from tests.postgresql import running_postgresql

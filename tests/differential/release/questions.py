@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from placement.domain.planner_request import PlannerRequest
-from tests.bench import hard_plans
+from tests.bench import hard_requests
 from tests.differential.generate import filters
 from tests.differential.generate.candidates import candidates
 from tests.differential.generate.reads import provider_list
@@ -162,7 +162,7 @@ class Dialogue:
 
     def _hard(self) -> Body:
         while True:
-            body = hard_plans.plan(self.world.random)
+            body = hard_requests.plan(self.world.random)
             if len(body.get("groups", ())) + len(body.get("paths", ())) <= MAX_GROUPS:
                 return {name: value for name, value in body.items() if name not in ("limit", "per_tree", "explain")}
 
