@@ -80,11 +80,6 @@ class Node:
             cursor = connection.execute(statement.encode())
             return cursor.fetchall() if cursor.description else []
 
-    def cpu_s(self) -> float:
-        """Return the CPU time that it has used, including running and finished children."""
-        times = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15] for pid in self.pids]
-        return sum(int(ticks) for four in times for ticks in four) / os.sysconf("SC_CLK_TCK")
-
     @property
     def pids(self) -> list[int]:
         """Its process, and those that serve connections."""

@@ -30,9 +30,6 @@ QUERIES = (
 CONFLICTS = "SELECT confl_snapshot FROM pg_stat_database_conflicts WHERE datname = 'placement'"
 A_LONG_QUERY = "SELECT pg_sleep(60)"
 AT_WORK = f"SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query = '{A_LONG_QUERY}'"
-HOSTS = 200
-REQUESTS = 100
-A_LIMITED_LIST = "/allocation_candidates?resources=VCPU:1&limit=50"
 
 
 @pytest.fixture
@@ -195,23 +192,3 @@ def test_without_a_primary_the_standby_goes_on_answering(api: Api, pair: Pair) -
     standby.examine()
     assert hosts_found(api) == 1
     assert api.get("/resource_providers").status_code == 503
-
-
-def test_candidates_cost_the_primary_nothing(api: Api, pair: Pair) -> None:
-    for number in range(HOSTS):
-        add_host(api, number)
-    standby, database_of(api).standby = standby_of(api), None
-    before = cpu_per_request(api, pair)
-    database_of(api).standby = standby
-    standby.examine()
-    after = cpu_per_request(api, pair)
-    print(f"\nCPU of the primary for a request: {before:.2f} ms, with the standby {after:.2f} ms")
-    assert after < before / 5
-
-
-def cpu_per_request(api: Api, pair: Pair) -> float:
-    """Return the milliseconds of CPU that a request costs the primary, without the server's own work."""
-    start = pair.primary.cpu_s()
-    for _ in range(REQUESTS):
-        assert api.get(A_LIMITED_LIST).status_code == 200
-    return 1000 * (pair.primary.cpu_s() - start) / REQUESTS
