@@ -23,7 +23,7 @@ from placement.errors import OutOfSteps
 from placement.services.cloud_cache import cloud_in, ids_in
 from placement.services.fragmentation import FragmentationJudge
 from placement.services.resource_classes import classes_in_families
-from placement.store.connection.unit_of_work import Transaction, reads_anywhere
+from placement.store.connection.database import Transaction, reads_anywhere
 from placement.store.search.summaries import Summaries, TreeMember, tree_summaries
 
 

@@ -10,7 +10,7 @@ from placement.services import claims as claiming
 from placement.services.claims import refuse_held_places
 from placement.services.fair_share.gate import PlainGate
 from placement.store import allocations as store
-from placement.store.connection.unit_of_work import Transaction, reads_once, writes
+from placement.store.connection.database import Transaction, reads_once, writes
 from placement.store.consumers import delete_consumers, lock_consumers
 from placement.store.locks import pass_write_gate
 from placement.store.providers import lock_providers

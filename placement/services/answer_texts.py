@@ -26,7 +26,7 @@ from placement.services.allocation_candidates import Answer, SearchOptions, answ
 from placement.services.cloud_cache import cloud_in, ids_in
 from placement.services.fragmentation import FragmentationJudge
 from placement.services.resource_classes import classes_in_families
-from placement.store.connection.unit_of_work import Transaction, reads_anywhere
+from placement.store.connection.database import Transaction, reads_anywhere
 from placement.store.search.summaries import tree_summaries
 
 MOST_WITHOUT_LIMIT = 8 << 20

@@ -22,8 +22,7 @@ from placement.store.checks.audit import (
     odd_rows,
 )
 from placement.store.connection.batching import BackgroundWork
-from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, reads_anywhere, reads_once
+from placement.store.connection.database import Database, Transaction, reads_anywhere, reads_once
 from placement.store.marks import hosts_in
 from placement.store.provider_list import conditions_of
 

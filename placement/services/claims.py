@@ -18,8 +18,8 @@ from placement.domain.places import Parents, PlaceLock, upwards
 from placement.errors import ConcurrentUpdate, Conflict, Invalid
 from placement.store import allocations as store
 from placement.store.allocations import HeldKey, HeldRow, StockKey
-from placement.store.connection.prepared import MAX_PARAMETERS
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
+from placement.store.connection.statements import MAX_PARAMETERS
 from placement.store.consumers import (
     Consumer,
     ConsumerOwner,

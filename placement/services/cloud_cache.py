@@ -22,8 +22,7 @@ from placement.domain.places import PlaceLock
 from placement.domain.search_plan import NamedIds, Plan
 from placement.errors import PlacementError
 from placement.services.tree_history import TreeHistory
-from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.connection.database import Database, Transaction, reads
 from placement.store.journal.watched import AGGREGATE, PROVIDER, TRAIT
 from placement.store.search.cloud_rows import aggregates_of, cloud_rows, members_of_aggregates, owners_of_traits
 from placement.store.search.names import ids_for, names_in

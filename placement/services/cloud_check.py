@@ -12,8 +12,7 @@ from placement.cloud.columns import CloudColumns
 from placement.errors import PlacementError
 from placement.services.cloud_cache import cache_of
 from placement.store.connection.batching import BackgroundWork
-from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.connection.database import Database, Transaction, reads
 from placement.store.journal.triggers import doubt_usage
 from placement.store.search.cloud_rows import cloud_rows, newest_root, rows_from_tables
 

@@ -15,8 +15,7 @@ from placement.allocators.fragmentation.mix import LearntMix, size_of, work_of
 from placement.candidates.fragmentation import HostDemand, tasks_of
 from placement.cloud.columns import CloudColumns
 from placement.services.cloud_cache import cloud_in
-from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, reads, writes
+from placement.store.connection.database import Database, Transaction, reads, writes
 from placement.store.marks import traits_matching
 from placement.store.planner_rows import lock_learnt, read_learnt, write_learnt
 

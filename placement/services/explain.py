@@ -12,7 +12,7 @@ from placement.domain.places import PlaceLock
 from placement.domain.search_plan import CandidateRequest, Plan, plan_for
 from placement.services.allocation_candidates import SearchOptions, answer_to
 from placement.services.cloud_cache import cloud_in, ids_in
-from placement.store.connection.unit_of_work import Transaction, reads_anywhere
+from placement.store.connection.database import Transaction, reads_anywhere
 from placement.store.search.names import Named, named_providers
 
 

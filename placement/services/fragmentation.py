@@ -16,8 +16,7 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.fragmentation import DeviceJudge, HostDemand
 from placement.services.expected_work import Picture, WorkLearner, picture_of, read_picture
 from placement.store.connection.batching import BackgroundWork
-from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Database, Transaction
 
 LOG = logging.getLogger(__name__)
 

@@ -4,9 +4,8 @@ import threading
 from concurrent.futures import Future
 
 from placement.store.connection import faults
-from placement.store.connection.database import Database
+from placement.store.connection.database import Database, reads, reads_once
 from placement.store.connection.faults import DatabaseFailed
-from placement.store.connection.unit_of_work import reads, reads_once
 from placement.store.journal.triggers import note
 from placement.store.lifecycle import schema as store
 from placement.store.lifecycle.schema import Health, health

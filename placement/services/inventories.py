@@ -13,7 +13,7 @@ from placement.domain.quantities import ResourceAmounts
 from placement.errors import ConcurrentUpdate, Invalid, InventoryInUse, NotFound, ProviderNotFound
 from placement.store import allocations
 from placement.store import inventories as store
-from placement.store.connection.unit_of_work import Transaction, reads, reads_once, writes
+from placement.store.connection.database import Transaction, reads, reads_once, writes
 from placement.store.inventories import ProviderInventories
 from placement.store.providers import LockedProvider, advance_generation, advance_provider, locked_provider
 from placement.store.resource_classes import claimed_class_ids

@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 
 from placement.errors import NotFound, PlacementError, Unavailable
 from placement.store.connection.batching import BackgroundWork
-from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, reads, reads_anywhere, writes
+from placement.store.connection.database import Database, Transaction, reads, reads_anywhere, writes
 from placement.store.journal import order, reading
 from placement.store.journal import reading as store
 from placement.store.journal.cursor import BEGINNING, Cursor

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from placement.domain.names import is_custom, is_valid_custom
 from placement.errors import Conflict, Invalid, NotFound, ProviderNotFound
 from placement.store import marks as store
-from placement.store.connection.unit_of_work import Transaction, reads, reads_once, writes
+from placement.store.connection.database import Transaction, reads, reads_once, writes
 from placement.store.marks import Membership, ProviderTraits, Trait
 from placement.store.providers import advance_generation, locked_provider, locked_provider_at
 

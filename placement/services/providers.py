@@ -6,7 +6,7 @@ from placement.domain.provider import Move, Provider, ProviderFilter, subtree
 from placement.errors import DuplicateName, Invalid, ProviderHasChildren, ProviderInUse, ProviderNotFound
 from placement.store import provider_list
 from placement.store import providers as store
-from placement.store.connection.unit_of_work import Transaction, reads, reads_once, writes
+from placement.store.connection.database import Transaction, reads, reads_once, writes
 from placement.store.names import NameTable
 from placement.store.provider_list import ProviderList
 from placement.store.search.names import parents_in

@@ -11,7 +11,7 @@ from placement.services import claims as claiming
 from placement.services.claims import Situation, refuse_held_places
 from placement.store import inventories as store
 from placement.store.allocations import advance_providers
-from placement.store.connection.unit_of_work import Transaction, writes
+from placement.store.connection.database import Transaction, writes
 from placement.store.locks import locks_known
 from placement.store.providers import LockedProvider
 from placement.store.resource_classes import claimed_class_ids

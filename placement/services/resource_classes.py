@@ -5,7 +5,7 @@ from placement.candidates.ranking import Ranking
 from placement.domain.names import is_custom
 from placement.errors import Conflict, Invalid, NotFound
 from placement.store import resource_classes as store
-from placement.store.connection.unit_of_work import Transaction, reads, writes
+from placement.store.connection.database import Transaction, reads, writes
 from placement.store.resource_classes import ResourceClass
 
 resource_classes = reads(store.all_classes)

@@ -13,7 +13,7 @@ from placement.errors import InvalidAt
 from placement.services.cloud_cache import cloud_in
 from placement.services.fragmentation import FragmentationJudge
 from placement.services.resource_classes import classes_in_families
-from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.connection.database import Transaction, reads
 from placement.store.providers import ids_by_uuid
 
 SHARING: str = os_traits.MISC_SHARES_VIA_AGGREGATE

@@ -19,9 +19,8 @@ from typing import Any, NamedTuple
 from placement.cloud.columns import CloudColumns, CloudRows
 from placement.cloud.derived import MAX_CHANGED, NO_CHANGES, CloudChanges, reading_all_pays
 from placement.services.journal import put_in_order
-from placement.store.connection.database import Database
-from placement.store.connection.prepared import PreparedScalars, Values
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Database, Transaction
+from placement.store.connection.statements import PreparedScalars, Values
 from placement.store.journal.changes import Along, JournalLook, TreeChanges, look, may_read_along, needs_numbers
 from placement.store.journal.cursor import Cursor
 from placement.store.search.cloud_rows import cloud_rows

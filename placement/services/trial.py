@@ -12,7 +12,7 @@ from placement.services.allocation_candidates import Answer, SearchOptions, answ
 from placement.services.explain import Explained, explained
 from placement.services.fragmentation import FragmentationJudge
 from placement.services.scores import request_columns, scored
-from placement.store.connection.unit_of_work import Transaction, reads_anywhere
+from placement.store.connection.database import Transaction, reads_anywhere
 from placement.store.search.names import Named, named_providers
 
 

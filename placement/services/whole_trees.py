@@ -19,7 +19,7 @@ from placement.services.planner.gang import ClaimMember, Draft, Drafting, as_man
 from placement.services.planner.questions import Composers, PlannerOptions
 from placement.store import allocations as store
 from placement.store import marks
-from placement.store.connection.unit_of_work import Transaction, reads, writes
+from placement.store.connection.database import Transaction, reads, writes
 from placement.store.console import tree as drawn
 from placement.store.console.stocks import DISABLED
 from placement.store.console.tree import PlacedAmount, TreePart

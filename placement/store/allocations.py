@@ -13,14 +13,14 @@ from sqlalchemy import BigInteger, ColumnElement, bindparam, cast, delete, disti
 
 from placement.domain.inventory import Inventory, Supply
 from placement.domain.places import PlaceLock
-from placement.store.connection.prepared import (
+from placement.store.connection.database import Transaction
+from placement.store.connection.statements import (
     KeyedStatement,
-    PreparedInsert,
     PreparedStatement,
-    PreparedUpdate,
     chunks,
+    row_insert,
+    row_update,
 )
-from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.triggers import have_changed, revision_column
 from placement.store.locks import UsedLocks, lock_columns, lock_values, used_locks
 from placement.store.stock import STEP_SIZE, StockSource
@@ -81,8 +81,8 @@ _OF_PROVIDER = PreparedStatement(
     .where(resource_providers.c.uuid == bindparam("provider"))
 )
 _DELETE, _DELETE_ROWS = (KeyedStatement(delete(allocations), key) for key in (A.consumer_id, A.id))
-_CHANGE = PreparedUpdate(A.id, A.used)
-_INSERT = PreparedInsert(allocations, A.consumer_id, A.resource_provider_id, A.resource_class_id, A.used)
+_CHANGE = row_update(A.id, A.used)
+_INSERT = row_insert(allocations, A.consumer_id, A.resource_provider_id, A.resource_class_id, A.used)
 _ADVANCE_PROVIDERS = KeyedStatement(
     update(resource_providers).values(generation=resource_providers.c.generation + bindparam("steps")),
     resource_providers.c.id,
@@ -217,11 +217,11 @@ def replace_allocations(tx: Transaction, held: Sequence[HeldRow], amounts: Mappi
     kept = {row.key: row for row in held if row.key in amounts}
     if gone := [row.id for row in held if kept.get(row.key) is not row]:
         _DELETE_ROWS.change(tx.connection, gone)
-    if changed := {row.id: amounts[key] for key, row in kept.items() if row.used != amounts[key]}:
-        _CHANGE.change(tx.connection, changed)
+    if changed := [{"key": row.id, "value": amounts[key]} for key, row in kept.items() if row.used != amounts[key]]:
+        tx.write_rows(_CHANGE, changed)
     names = ("consumer_id", "resource_provider_id", "resource_class_id", "used")
     if new := [dict(zip(names, (*key, used), strict=True)) for key, used in amounts.items() if key not in kept]:
-        tx.insert(_INSERT, new)
+        tx.write_rows(_INSERT, new)
 
 
 def advance_providers(tx: Transaction, ids: Collection[int], *, steps: int = 1) -> None:

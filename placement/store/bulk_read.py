@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, bindparam, func, select
 
-from placement.store.connection.prepared import PreparedStatement, chunks
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
+from placement.store.connection.statements import PreparedStatement, chunks
 from placement.store.journal.cursor import Cursor
 from placement.store.journal.order import JournalOfAnother, cursor_of
 from placement.store.providers import NAME, PARENT, ROOT, RP

@@ -11,8 +11,14 @@ from itertools import zip_longest
 from sqlalchemy import Column, Table, bindparam, delete, literal_column, select, union_all, update
 
 from placement.errors import ConcurrentUpdate
-from placement.store.connection.prepared import KeyedStatement, PreparedInsert, PreparedStatement, chunks
-from placement.store.connection.unit_of_work import Transaction, insert_unless_exists
+from placement.store.connection.database import Transaction
+from placement.store.connection.statements import (
+    KeyedStatement,
+    PreparedStatement,
+    chunks,
+    insert_unless_exists,
+    row_insert,
+)
 from placement.store.tables import consumer_types, consumers, projects, users
 
 _LOCK = KeyedStatement(
@@ -41,7 +47,7 @@ _ADVANCE = KeyedStatement(
     consumers.c.id,
 )
 _DELETE = KeyedStatement(delete(consumers), consumers.c.id)
-_INSERT = PreparedInsert(
+_INSERT = row_insert(
     consumers,
     consumers.c.uuid,
     consumers.c.generation,
@@ -85,7 +91,7 @@ def insert_consumers(tx: Transaction, owners: dict[str, ConsumerOwner]) -> None:
     """Insert consumers with their first allocations. Of two that insert the same, one fails and runs again."""
     names = ("uuid", "generation", "project_id", "user_id", "consumer_type_id")
     rows = [(uuid, 1, owner.project_id, owner.user_id, owner.type_id) for uuid, owner in sorted(owners.items())]
-    tx.insert(_INSERT, [dict(zip(names, row, strict=True)) for row in rows])
+    tx.write_rows(_INSERT, [dict(zip(names, row, strict=True)) for row in rows])
 
 
 def advance_consumers(tx: Transaction, changes: Sequence[tuple[Consumer, ConsumerOwner]]) -> None:

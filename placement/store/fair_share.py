@@ -12,8 +12,8 @@ from sqlalchemy import BigInteger, ColumnElement, Select, bindparam, case, cast,
 from placement.cloud.providers import Ints
 from placement.domain.inventory import Inventory
 from placement.domain.names import UNTYPED
-from placement.store.connection.prepared import chunks
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
+from placement.store.connection.statements import chunks
 from placement.store.search.cloud_rows import HAS_ROOT
 from placement.store.tables import (
     allocations,

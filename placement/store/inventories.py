@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import bindparam, delete, exists, func, select, update
 
 from placement.domain.inventory import Inventory
-from placement.store.connection.prepared import PreparedInsert, PreparedStatement
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
+from placement.store.connection.statements import PreparedStatement, row_insert
 from placement.store.tables import (
     allocations,
     drained_inventories,
@@ -51,7 +51,7 @@ _IN_USE = PreparedStatement(
     .order_by(resource_classes.c.id)
 )
 
-_INSERT = PreparedInsert(inventories, INV.resource_provider_id, INV.resource_class_id, *_AMOUNTS)
+_INSERT = row_insert(inventories, INV.resource_provider_id, INV.resource_class_id, *_AMOUNTS)
 _UPDATE = (
     update(inventories)
     .where(_OF_PROVIDER, _OF_CLASS)
@@ -139,7 +139,7 @@ def insert_inventories(tx: Transaction, provider_id: int, added: Mapping[int, In
             {"resource_provider_id": provider_id, "resource_class_id": class_id, **_fields(inventory)}
             for class_id, inventory in added.items()
         ]
-        tx.insert(_INSERT, rows)
+        tx.write_rows(_INSERT, rows)
 
 
 def _fields(inventory: Inventory) -> dict[str, Any]:

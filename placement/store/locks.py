@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, bindparam, exists, select, text
 
 from placement.domain.places import PlaceLock
-from placement.store.connection.prepared import PreparedStatement, chunks
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
+from placement.store.connection.statements import PreparedStatement, chunks
 from placement.store.kept_usage import GATE_SETTING, WRITE_GATE_KEY
 from placement.store.stock import stock_by_tree
 from placement.store.tables import (

@@ -11,8 +11,15 @@ from typing import Any
 from sqlalchemy import Column, Select, Table, bindparam, case, delete, exists, func, select
 
 from placement.domain.names import CUSTOM_PREFIX
-from placement.store.connection.prepared import NO_VALUES, KeyedStatement, PreparedInsert, PreparedStatement, Values
-from placement.store.connection.unit_of_work import Transaction, insert_unless_exists
+from placement.store.connection.database import Transaction
+from placement.store.connection.statements import (
+    NO_VALUES,
+    KeyedStatement,
+    PreparedStatement,
+    Values,
+    insert_unless_exists,
+    row_insert,
+)
 from placement.store.tables import (
     placement_aggregates,
     resource_provider_aggregates,
@@ -122,7 +129,7 @@ class _Links:
         assert isinstance(table, Table)
         self._names = provider.name, mark.name
         self._present = PreparedStatement(select(mark).where(is_of_provider))
-        self._give = PreparedInsert(table, provider, mark)
+        self._give = row_insert(table, provider, mark)
         self._take = PreparedStatement(delete(table).where(is_of_provider, mark.in_(bindparam("lost", expanding=True))))
 
     def replace(self, tx: Transaction, provider_id: int, mark_ids: Set[int]) -> bool:
@@ -131,7 +138,9 @@ class _Links:
         if lost := present - mark_ids:
             tx.change(self._take, {"provider_id": provider_id, "lost": sorted(lost)})
         if gained := mark_ids - present:
-            tx.insert(self._give, [dict(zip(self._names, (provider_id, id_), strict=True)) for id_ in sorted(gained)])
+            tx.write_rows(
+                self._give, [dict(zip(self._names, (provider_id, id_), strict=True)) for id_ in sorted(gained)]
+            )
         return mark_ids != present
 
 

@@ -13,7 +13,7 @@ import os_resource_classes
 import os_traits
 from sqlalchemy import Connection, Table, select
 
-from placement.store.connection.prepared import KeyedStatement
+from placement.store.connection.statements import KeyedStatement
 from placement.store.tables import resource_classes
 from placement.store.tables import traits as traits_table
 

@@ -11,8 +11,8 @@ from typing import Any
 import orjson
 from sqlalchemy import bindparam, delete, func, select, update
 
-from placement.store.connection.prepared import KeyedStatement, PreparedInsert
-from placement.store.connection.unit_of_work import Transaction, insert_unless_exists
+from placement.store.connection.database import Transaction
+from placement.store.connection.statements import KeyedStatement, insert_unless_exists, row_insert
 from placement.store.tables import consumers, learnt_work, planner_claims
 
 SWEPT_ROWS = 64
@@ -23,7 +23,7 @@ CLAIMS_PER_SWEEP = 16
 _C = planner_claims.c
 _BY_CONSUMERS = KeyedStatement(select(_C.consumer_uuid, _C.digest, _C.generation, _C.answer), _C.consumer_uuid)
 _FORGET = KeyedStatement(delete(planner_claims), _C.consumer_uuid)
-_INSERT = PreparedInsert(planner_claims, _C.consumer_uuid, _C.digest, _C.generation, _C.answer)
+_INSERT = row_insert(planner_claims, _C.consumer_uuid, _C.digest, _C.generation, _C.answer)
 _HIGHEST = select(func.max(_C.id))
 _WINDOW = (
     select(_C.id, consumers.c.id)
@@ -55,7 +55,7 @@ def remembered_claims(tx: Transaction, consumer_uuids: Collection[str]) -> dict[
 def remember_claims(tx: Transaction, claims: Collection[RememberedClaim]) -> None:
     """Remember claims, replacing earlier ones of the same consumers."""
     _FORGET.change(tx.connection, [claim.consumer_uuid for claim in claims])
-    tx.insert(_INSERT, [asdict(claim) for claim in claims])
+    tx.write_rows(_INSERT, [asdict(claim) for claim in claims])
 
 
 def sweep_now_and_then(tx: Transaction) -> None:

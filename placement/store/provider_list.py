@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, ColumnElement, Select, and_, case, func, inte
 
 from placement.domain.inventory import UNBOUNDED
 from placement.domain.provider import ProviderFilter
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
 from placement.store.providers import CHANGED_AT, PARENT, ROOT, RP, WITH_PARENTS
 from placement.store.stock import StockSource
 from placement.store.tables import (

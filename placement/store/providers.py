@@ -11,8 +11,8 @@ from sqlalchemy import BigInteger, bindparam, delete, exists, func, insert, or_,
 
 from placement.domain.provider import Provider
 from placement.errors import ConcurrentUpdate, ProviderNotFound
-from placement.store.connection.prepared import KeyedStatement, PreparedStatement
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
+from placement.store.connection.statements import KeyedStatement, PreparedStatement
 from placement.store.tables import (
     allocations,
     inventories,

@@ -9,8 +9,8 @@ import os_resource_classes
 from sqlalchemy import Select, case, delete, exists, func, select, update
 
 from placement.domain.names import is_custom
-from placement.store.connection.prepared import KeyedStatement
-from placement.store.connection.unit_of_work import Transaction, insert_unless_exists
+from placement.store.connection.database import Transaction
+from placement.store.connection.statements import KeyedStatement, insert_unless_exists
 from placement.store.tables import inventories, resource_classes
 
 FIRST_CUSTOM_ID = 10000

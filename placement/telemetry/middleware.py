@@ -14,7 +14,7 @@ from placement.open_paths import HEALTH_PATHS, OPEN_PATHS, is_open
 from placement.settings import Settings
 from placement.settings.loading import module_for
 from placement.store.connection.database import Database
-from placement.store.connection.prepared import count_statements, record_statements
+from placement.store.connection.statements import count_statements, record_statements
 from placement.telemetry.flavor_headroom import FlavorHeadroom
 from placement.telemetry.record import CONTENT_TYPE, Meters, Observed, Observer, RequestRecord
 

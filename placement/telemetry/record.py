@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from werkzeug.wsgi import ClosingIterator
 
-from placement.store.connection.prepared import statements_so_far
+from placement.store.connection.statements import statements_so_far
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment

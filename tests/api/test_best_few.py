@@ -17,8 +17,7 @@ from placement.domain.search_plan import CandidateRequest, RequestGroup, SearchL
 from placement.services.allocation_candidates import SearchOptions, allocation_candidates
 from placement.services.journal import put_in_order
 from placement.services.planner.questions import PlannerOptions, question_for
-from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.connection.database import Database, Transaction, reads
 from tests.clouds import SHARES
 from tests.databases import without_caches
 from tests.planner_clouds import LEVELS, make_names, random_hosts

@@ -10,8 +10,7 @@ from placement.app import create_app
 from placement.cloud.columns import CloudColumns
 from placement.services.tree_history import TreeHistory
 from placement.settings import DatabaseSettings, Settings
-from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, reads, reads_anywhere
+from placement.store.connection.database import Database, Transaction, reads, reads_anywhere
 from placement.store.lifecycle.standby import Standby
 from placement.store.locks import pass_write_gate
 from placement.store.search.cloud_rows import cloud_rows

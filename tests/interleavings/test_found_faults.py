@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from placement.store import consumers, providers
-from placement.store.connection.prepared import PreparedStatement
+from placement.store.connection.statements import PreparedStatement
 from tests import reference
 from tests.interleavings.races import opened_arena, races_of, repeated
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import text
 
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
 
 _COUNTED = {
     "postgresql": "SELECT CAST(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) AS bigint) FROM pg_stat_xact_user_tables",

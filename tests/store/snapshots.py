@@ -7,7 +7,7 @@ from placement.cloud.columns import CloudColumns
 from placement.domain.search_plan import CandidateRequest, RequestGroup, plan_for
 from placement.services.cloud_cache import cloud_in, ids_in
 from placement.store.allocations import supplies
-from placement.store.connection.unit_of_work import Transaction, reads, writes
+from placement.store.connection.database import Transaction, reads, writes
 from placement.store.search.cloud_rows import cloud_rows
 from placement.store.search.names import names_in
 from tests.store.rows import VCPU

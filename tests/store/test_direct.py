@@ -21,7 +21,7 @@ from placement.settings.planner import PlannerSettings
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection import direct
 from placement.store.connection.engines import engine_for
-from placement.store.connection.prepared import PreparedStatement
+from placement.store.connection.statements import PreparedStatement, is_direct
 from placement.store.lifecycle.opening import normalised
 from placement.store.tables import metadata, placement_journal
 from tests.claims import OWNER, entry
@@ -136,7 +136,7 @@ def compare_queries(monkeypatch: pytest.MonkeyPatch) -> tuple[set[str], list[str
     def both(fast: Any) -> Any:
         def run(self: PreparedStatement, connection: Any, *values: Any) -> Any:
             found = fast(self, connection, *values)
-            if direct.is_used(connection):
+            if is_direct(connection):
                 files.add(asking_file())
                 # Statements that change rows cannot be sent twice; the tables show their effect.
                 if self.statement.is_select and not same(found, connection.execute(self.statement, *values)):
@@ -175,9 +175,7 @@ def files_with_statements() -> set[str]:
 
 def makes_statements(path: Path) -> bool:
     calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
-    return any(
-        isinstance(called, ast.Name) and called.id in {"PreparedStatement", "PreparedInsert"} for called in calls
-    )
+    return any(isinstance(called, ast.Name) and called.id in {"PreparedStatement", "row_insert"} for called in calls)
 
 
 def played(url: str, *, plain: bool) -> tuple[list[Any], dict[str, Any]]:
@@ -196,7 +194,7 @@ def played(url: str, *, plain: bool) -> tuple[list[Any], dict[str, Any]]:
     database: Database = app.extensions["placement"].database
     try:
         with database.reader.connect() as connection:
-            assert direct.is_used(connection) is not plain
+            assert is_direct(connection) is not plain
         answers = [timeless(example) for example in played_on(app, STEPS) if "/journal" not in example.step.path]
         with database.reader.connect() as connection:
             return answers, {
@@ -233,7 +231,7 @@ def test_it_steps_aside_where_looking_fails(
     monkeypatch.delattr(direct, "text_of")
     engine = opened_anew(postgresql_url)
     with engine.connect() as connection:
-        assert not direct.is_used(connection)
+        assert not is_direct(connection)
         assert connection.execute(text("SELECT 1")).scalar() == 1
     engine.dispose()
     assert "text_of" in caplog.text

@@ -3,8 +3,7 @@
 import pytest
 from sqlalchemy import text
 
-from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.connection.database import Database, Transaction, reads
 from placement.store.fair_share import UsageScope, holdings, totals, usage_by_owner
 from tests.store.rows import MEMORY_MB, VCPU, add_providers, allocate, run
 

@@ -15,9 +15,8 @@ from sqlalchemy.exc import ProgrammingError
 
 from placement.services.providers import create_provider
 from placement.store.connection import faults
-from placement.store.connection.database import Database
+from placement.store.connection.database import Database, Transaction, reads, reads_once, writes
 from placement.store.connection.faults import DatabaseFailed
-from placement.store.connection.unit_of_work import Transaction, reads, reads_once, writes
 from tests.claims import new_uuid
 from tests.databases import open_database
 from tests.empty_database import sqlite_path

@@ -20,9 +20,8 @@ from placement.services.cloud_cache import CloudCache, cloud_in
 from placement.services.cloud_check import compare_some
 from placement.services.journal import put_in_order
 from placement.services.tree_history import MAX_AGE_S
-from placement.store.connection.database import Database
+from placement.store.connection.database import Database, Transaction, reads
 from placement.store.connection.engines import engine_for
-from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.lifecycle.opening import normalised
 from placement.store.locks import pass_write_gate
 from placement.store.search.names import ids_for

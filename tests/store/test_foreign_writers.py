@@ -19,9 +19,8 @@ from sqlalchemy.exc import OperationalError
 
 from placement.services.cloud_cache import cloud_in
 from placement.store import kept_usage
-from placement.store.connection.database import Database
+from placement.store.connection.database import Database, Transaction, reads
 from placement.store.connection.engines import engine_for
-from placement.store.connection.unit_of_work import Transaction, reads
 from placement.store.lifecycle.opening import normalised
 from tests.store.rows import DISK_GB, MEMORY_MB, VCPU, add_hosts, allocate, making, run, stocking
 from tests.store.snapshots import assert_as_stored

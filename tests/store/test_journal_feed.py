@@ -8,8 +8,7 @@ from sqlalchemy import Connection, text
 
 from placement.errors import Invalid
 from placement.services.journal import newest, read_feed
-from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.connection.database import Database, Transaction, reads
 from placement.store.journal.cursor import BEGINNING, Cursor, SeenMarks, cursor_from
 from placement.store.journal.order import CursorGone, cursor_of
 from placement.store.journal.reading import Entry

@@ -8,8 +8,7 @@ from sqlalchemy import text
 
 from placement.services import tree_history
 from placement.services.tree_history import TOLERATED_UNNUMBERED, BackgroundNumbering, CloudVersion, TreeHistory
-from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.connection.database import Database, Transaction, reads
 from placement.store.journal.changes import MAX_UNNUMBERED
 from tests.databases import open_database
 from tests.store.rows import add_providers, run

@@ -4,17 +4,15 @@ import pytest
 from sqlalchemy import bindparam, select
 from sqlalchemy.exc import IntegrityError
 
-from placement.store.connection.database import Database
-from placement.store.connection.direct import MAX_SHORT
-from placement.store.connection.prepared import PreparedInsert, PreparedStatement
-from placement.store.connection.unit_of_work import Transaction, reads, writes
+from placement.store.connection.database import Database, Transaction, reads, writes
+from placement.store.connection.statements import MAX_SHORT, PreparedStatement, RowChange, row_insert
 from placement.store.tables import projects, resource_providers
 from tests.store.rows import run
 
 NAMES = ["plain", 'with "quotes"', "back\\slash", "a,b", "{curly}", "NULL", "'", "$1", "%s", "ünï", ""]
 
 PROJECT = projects.c.external_id
-INSERT = PreparedInsert(projects, PROJECT)
+INSERT = row_insert(projects, PROJECT)
 _NAMED = select(PROJECT).where(PROJECT.in_(bindparam("names", expanding=True))).order_by(projects.c.id)
 NAMED, BY_KEY = PreparedStatement(_NAMED), PreparedStatement(_NAMED, by_key=True)
 PLANS = (
@@ -23,8 +21,8 @@ PLANS = (
 
 
 @writes
-def insert(tx: Transaction, statement: PreparedInsert, rows: list) -> None:
-    tx.insert(statement, rows)
+def insert(tx: Transaction, statement: RowChange, rows: list) -> None:
+    tx.write_rows(statement, rows)
 
 
 @reads
@@ -73,6 +71,4 @@ def test_short_lists_of_keys_are_planned_for_once(postgresql: Database):
 def test_a_refused_statement_is_an_error_of_sqlalchemy(migrated: Database):
     twice = [{"uuid": "1", "name": "one"}, {"uuid": "1", "name": "two"}]
     with migrated.writer.begin() as connection, pytest.raises(IntegrityError):
-        PreparedInsert(resource_providers, resource_providers.c.uuid, resource_providers.c.name).insert(
-            connection, twice
-        )
+        row_insert(resource_providers, resource_providers.c.uuid, resource_providers.c.name).send(connection, twice)

@@ -9,8 +9,7 @@ from sqlalchemy import select, text, update
 from placement.domain.search_plan import CandidateRequest, RequestGroup, plan_for
 from placement.services.journal import put_in_order
 from placement.store.allocations import allocations_of_provider
-from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.connection.database import Database, Transaction, reads
 from placement.store.journal.changes import new_rows, place_of
 from placement.store.journal.history import complete_since
 from placement.store.journal.order import J

@@ -19,8 +19,7 @@ from placement.services.allocation_candidates import Answer, SearchOptions, allo
 from placement.services.cloud_cache import cloud_in
 from placement.services.explain import explanation_of
 from placement.services.planner.request_rooms import Listing, headrooms
-from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.connection.database import Database, Transaction, reads
 from placement.store.search.names import ids_for
 from tests.databases import without_caches
 from tests.definition_of_candidates import Definition

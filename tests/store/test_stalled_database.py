@@ -8,9 +8,8 @@ import pytest
 from sqlalchemy import text
 
 from placement.settings import DatabaseSettings
-from placement.store.connection.database import Database
+from placement.store.connection.database import Database, OutcomeUnknown, Transaction, reads, reads_once, writes
 from placement.store.connection.faults import DatabaseFailed
-from placement.store.connection.unit_of_work import OutcomeUnknown, Transaction, reads, reads_once, writes
 from placement.store.lifecycle.opening import open_database
 from placement.store.tables import projects
 from tests.databases import open_database as opened_by_its_url

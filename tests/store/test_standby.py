@@ -28,8 +28,7 @@ from placement.services.planner.questions import PlannerOptions
 from placement.services.planner.refusals import NoCandidate
 from placement.services.providers import create_provider, provider, providers
 from placement.settings import DatabaseSettings
-from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, reads_anywhere
+from placement.store.connection.database import Database, Transaction, reads_anywhere
 from placement.store.lifecycle import standby as connection_to_standby
 from placement.store.lifecycle.opening import open_database
 from placement.store.lifecycle.schema import OLD_SCHEMA

@@ -6,8 +6,7 @@ from sqlalchemy.exc import DBAPIError
 
 from placement.errors import Invalid, Unavailable
 from placement.services.providers import create_provider
-from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, reads, reads_once, writes
+from placement.store.connection.database import Database, Transaction, reads, reads_once, writes
 from tests.claims import new_uuid
 
 SETTINGS = ("transaction_isolation", "transaction_read_only")

@@ -12,7 +12,7 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile
 from placement.services.journal import read_trail
 from placement.settings import DatabaseSettings, PlannerSettings, Settings
-from placement.store.connection.unit_of_work import reads_anywhere
+from placement.store.connection.database import reads_anywhere
 from placement.store.console.consumers import roots_of_project
 from placement.store.journal.reading import EntryFilter
 from placement.ui.map_address import look_back

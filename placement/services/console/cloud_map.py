@@ -21,7 +21,7 @@ from placement.services.console.tree import DEEPEST, DrawnProvider, drawn_provid
 from placement.services.explain import Explained, condition_masks
 from placement.services.fragmentation import FragmentationJudge
 from placement.services.planner.request_rooms import headroom_in
-from placement.store.connection.unit_of_work import Transaction, reads_anywhere
+from placement.store.connection.database import Transaction, reads_anywhere
 from placement.store.console import tree
 from placement.store.console.consumers import project_names, roots_of_project
 from placement.store.console.providers import NamedHost, hosts_with

@@ -11,7 +11,7 @@ import numpy as np
 
 from placement.cloud.providers import Flags, Floats, Ints
 from placement.services.cloud_cache import cloud_in
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
 from placement.store.console import providers as store
 from placement.store.console.providers import NamedHost
 from placement.store.console.stocks import DISABLED

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.services.console.hosts import Hosts, KindOfTrees
-from placement.store.connection.unit_of_work import Transaction, reads_anywhere
+from placement.store.connection.database import Transaction, reads_anywhere
 from placement.store.console.consumers import bearers, number_of_consumers
 from placement.store.console.providers import ConsoleProvider, latest_changes, unchanged_trees
 from placement.store.console.stocks import ClassTotals, stocks_of_trees, sums_by_class

@@ -15,7 +15,7 @@ from placement.domain.provider import ProviderFilter
 from placement.errors import Invalid
 from placement.services.console.hosts import Hosts, KindOfTrees
 from placement.services.providers import ids_in_filter
-from placement.store.connection.unit_of_work import Transaction, reads_anywhere
+from placement.store.connection.database import Transaction, reads_anywhere
 from placement.store.console import consumers as store
 from placement.store.console import providers as listed
 from placement.store.console.consumers import HeldAmount, HeldByConsumer, ListedConsumer

@@ -12,7 +12,7 @@ from placement.domain.drawn_tree import Drawing, ancestors, drawing
 from placement.domain.inventory import Inventory
 from placement.domain.provider import subtree
 from placement.services.console.searches import Excerpt
-from placement.store.connection.unit_of_work import Transaction, reads_anywhere
+from placement.store.connection.database import Transaction, reads_anywhere
 from placement.store.console import tree as store
 from placement.store.console.stocks import DISABLED, ClassTotals, stocks_of_trees
 from placement.store.console.tree import SHARES, PlacedAmount, ServedTree, Sharer, TreePart

@@ -44,8 +44,7 @@ from placement.services.planner.candidates import planned_candidates
 from placement.services.planner.gang import ClaimMember, by_difficulty
 from placement.services.planner.questions import Composers
 from placement.settings.planner.values import FairShareSettings
-from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.connection.database import Database, Transaction, reads
 from placement.store.consumers import consumer_generations
 from placement.store.fair_share import lock_classes
 

@@ -20,8 +20,7 @@ from placement.services.fair_share.shares import (
 )
 from placement.services.planner.candidates import PlannedCandidate
 from placement.settings.planner.values import FairShareSettings
-from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.connection.database import Database, Transaction, reads
 from placement.store.fair_share import UsageScope, holdings
 
 

@@ -36,8 +36,7 @@ from placement.services.fair_share.tenants import EmptiedTrees, RoomRequest, Ten
 from placement.services.planner.candidates import PlannedCandidate
 from placement.services.planner.questions import Composers, question_for
 from placement.settings.planner.values import FairShareSettings
-from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.connection.database import Database, Transaction, reads
 
 MAX_STEPS = 20_000
 """The search budget, in choices looked at; ``QUESTION`` is the price of asking the planner about one."""

@@ -23,8 +23,7 @@ from placement.services.cloud_cache import cloud_in
 from placement.services.planner.questions import Composers, PlannerOptions
 from placement.settings.planner.values import FairShareSettings
 from placement.store import fair_share as store
-from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, reads, reads_once
+from placement.store.connection.database import Database, Transaction, reads, reads_once
 
 UNKNOWN = UNTYPED
 """Stands for a missing consumer type, as in GET /usages, and for the project of consumers without one."""

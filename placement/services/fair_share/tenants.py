@@ -17,7 +17,7 @@ from placement.services.fair_share.rule_places import RulePlaces, place_rules, p
 from placement.services.fair_share.shares import UNKNOWN
 from placement.services.planner.questions import Composers, PlannerOptions, seen_cloud
 from placement.store.allocations import held_by
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
 from placement.store.fair_share import held_places, members_of, owner_names
 
 FreedByProvider = Mapping[int, Counter[str]]

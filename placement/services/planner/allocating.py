@@ -17,8 +17,7 @@ from placement.services import claims as claiming
 from placement.services.claims import Situation
 from placement.services.planner.gang import Draft
 from placement.store.allocations import held_by
-from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, writes
+from placement.store.connection.database import Database, Transaction, writes
 from placement.store.planner_rows import RememberedClaim, remember_claims, remembered_claims, sweep_now_and_then
 from placement.store.search.names import named_providers
 

@@ -26,7 +26,7 @@ from placement.services.cloud_cache import cloud_in
 from placement.services.explain import Explained, condition_masks
 from placement.services.planner.changes import AS_THEY_ARE, Changes, emptied, overlay_of
 from placement.services.planner.questions import STEPS_PER_REQUEST, PlannerOptions, question_for
-from placement.store.connection.unit_of_work import Transaction, reads_anywhere
+from placement.store.connection.database import Transaction, reads_anywhere
 from placement.store.search.names import named_providers
 from placement.store.search.summaries import Summaries, TreeMember, tree_summaries
 

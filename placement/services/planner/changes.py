@@ -7,7 +7,7 @@ from operator import attrgetter
 from placement.domain.overlay import AS_IT_IS, MoreTrees, Overlay
 from placement.errors import InvalidAt
 from placement.store.allocations import held_by
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
 from placement.store.search.names import roots_by_aggregate, roots_of_providers
 from placement.store.search.summaries import tree_summaries
 

@@ -45,8 +45,7 @@ from placement.services.planner.refusals import (
     refusal_alone,
     shortage,
 )
-from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction, reads
+from placement.store.connection.database import Database, Transaction, reads
 from placement.store.consumers import consumer_generations
 
 ATTEMPTS = 40

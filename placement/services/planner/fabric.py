@@ -17,7 +17,7 @@ from placement.domain.planner_request import FabricLevel, GangRules, Together, n
 from placement.services.planner.gang import ClaimMember, Draft, Drafting, GangPlan, Located, OnePerPlace, one_by_one
 from placement.services.planner.host_room import HostRoom
 from placement.services.planner.refusals import NoCandidate, refusal, refusal_of_gang, shortage
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
 from placement.store.marks import hosts_in
 from placement.store.search.names import named_providers
 

@@ -21,7 +21,7 @@ from placement.domain.allocation import Claim
 from placement.domain.overlay import Overlay
 from placement.domain.planner_request import FabricLevel, PlannerRequest
 from placement.services.planner.questions import Composers, PlannerOptions, question_for
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
 
 
 @dataclass(frozen=True, slots=True)

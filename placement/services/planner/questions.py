@@ -19,7 +19,7 @@ from placement.errors import InvalidAt
 from placement.services.cloud_cache import cloud_in, ids_in
 from placement.services.fragmentation import FragmentationJudge
 from placement.services.resource_classes import classes_in_families
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
 from placement.store.resource_classes import all_classes
 from placement.store.search.names import roots_of_providers
 

@@ -10,7 +10,7 @@ from placement.services.cloud_cache import cloud_in
 from placement.services.explain import Explained
 from placement.services.planner.candidates import explained_plan, why_not
 from placement.services.planner.gang import ClaimMember, Drafting, GangPlan
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
 
 CUT_OFF = "The search limit was reached; a placement may still exist."
 

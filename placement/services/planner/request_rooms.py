@@ -32,7 +32,7 @@ from placement.errors import Invalid, InvalidAt
 from placement.services.cloud_cache import cloud_in, ids_in
 from placement.services.planner.changes import AS_THEY_ARE, Changes, emptied, overlay_of
 from placement.services.planner.questions import Composers, PlannerOptions, question_for, traits_that_decide
-from placement.store.connection.unit_of_work import Transaction, reads_anywhere
+from placement.store.connection.database import Transaction, reads_anywhere
 from placement.store.search.names import Named, named_providers, roots_by_aggregate
 
 NO_OPTIONS: Mapping[str, PlannerOptions] = MappingProxyType({})

@@ -1,26 +1,46 @@
-"""The database as one object: its engine, its turns, and what this process caches about it."""
+"""The database as one object, and its units of work: the decorators that services are made with.
 
+    @writes
+    def delete_provider(tx: Transaction, uuid: str) -> None: ...
+
+is called as ``delete_provider(database, uuid)``. One unit of work is one transaction, retried as a whole: the function
+may run several times, so it must not carry state from one run to the next. Any exception rolls everything back. What to
+retry, how long to back off and when to give up is decided here, too.
+"""
+
+import functools
 import logging
 import math
 import os
-import sqlite3
+import random
 import threading
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
-from sqlalchemy import Engine, event
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy import Connection, CursorResult, Engine, Executable, event
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from placement.errors import Unavailable
 from placement.logs import RationedLog
 from placement.store.connection.batching import Batching, FairTurns
-from placement.store.connection.engines import LOOK, READ, WRITE, transactions
+from placement.store.connection.engines import LOOK, READ, WRITE, DatabaseFile, transactions
+from placement.store.connection.faults import (
+    CONNECTION,
+    NO_FREE_CONNECTION,
+    READ_ONLY,
+    TOO_LONG,
+    DatabaseFailed,
+    DatabaseFault,
+    fault_of,
+    first_line,
+)
+from placement.store.connection.statements import NO_VALUES, PreparedStatement, RowChange, Values
 from placement.store.names import Names
 
 LOG = logging.getLogger(__name__)
@@ -139,40 +159,6 @@ class Database:
             engine.dispose()
 
 
-class DatabaseFile:
-    """The file of a SQLite database, which an operator may remove or replace while the server runs.
-
-    Its connections would go on with the old file, and whatever they write would be lost. A server with caches cannot
-    just go on with another file either, so it refuses to work until the file is back or the server is restarted.
-    """
-
-    def __init__(self, engine: Engine) -> None:
-        is_file = engine.dialect.name == "sqlite" and "uri" not in engine.url.query
-        self._path = Path(engine.url.database or "") if is_file else None
-        self._opened = self._identity()
-        if self._path is not None:
-            event.listen(engine, "do_connect", lambda *_connecting: self.check())
-            event.listen(engine, "checkout", lambda *_connection: self.check())
-
-    def check(self) -> None:
-        """Check that the path still leads to the file that was opened, or raise what SQLite itself reports then."""
-        opened = self._opened  # before the look at the file, which another thread may be creating
-        identity = self._identity()
-        if opened is None:
-            self._opened = self._opened or identity
-        elif identity != opened:
-            moved = sqlite3.OperationalError(f"{self._path} is not the file that was opened")
-            moved.sqlite_errorcode = sqlite3.SQLITE_READONLY_DBMOVED
-            raise OperationalError(None, None, moved)
-
-    def _identity(self) -> tuple[int, int] | None:
-        try:
-            status = None if self._path is None else self._path.stat()
-        except OSError:
-            return None
-        return None if status is None else (status.st_dev, status.st_ino)
-
-
 def _writer_lock(dialect: str) -> AbstractContextManager[object]:
     """Return the lock that admits one writer of this process at a time; polling SQLite, some would starve."""
     return threading.Lock() if dialect == "sqlite" else nullcontext()
@@ -191,3 +177,217 @@ def _leave_to_the_parent(database: Database) -> None:
             database.claim_batches = Batching()
 
     os.register_at_fork(after_in_child=forget)
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+FIRST_PAUSE_S = 0.004
+MAX_PAUSE_S = 0.4
+LAST_TRY_S = 20.0
+"""No attempt starts after this long: a single lock wait may last as long as the database's operator allows."""
+
+
+class OutcomeUnknown(Unavailable):
+    """The connection to the database broke while the change was being committed; look before you try again."""
+
+
+def pauses(attempts: int) -> Iterator[float]:
+    """Yield the backoff before each retry: exponential, capped, and jittered so that rivals drift apart."""
+    for attempt in range(attempts - 1):
+        ceiling = min(MAX_PAUSE_S, FIRST_PAUSE_S * 2**attempt)
+        yield random.uniform(ceiling / 4, ceiling)  # noqa: S311 - spreads load, keeps no secret
+
+
+def retried(database: Database, attempt: Callable[[], T], *, kind: str) -> T:
+    """Call ``attempt`` until it succeeds, fails for good, or has used up its attempts or its time (DatabaseFailed).
+
+    This is the server's only retry boundary. It stands outside the transaction, around the whole unit of work with its
+    commit, because that is where a failed certification (Galera) or serialization may surface.
+    """
+    begun = time.monotonic()
+    waits = pauses(database.attempts)
+    while True:
+        try:
+            return attempt()
+        except PoolTimeout as error:
+            raise given_up(database, NO_FREE_CONNECTION, kind=kind) from error
+        except DBAPIError as error:
+            fault = fault_of(error)
+            if fault is None:
+                raise
+            if fault is CONNECTION:
+                database.engine.dispose()  # Idle connections are lost or stalled as well.
+            if fault.passes:
+                database.note_retry(fault.cause)
+            wait = next(waits, None) if fault.passes and time.monotonic() - begun < LAST_TRY_S else None
+            if wait is None:
+                raise given_up(database, fault, kind=kind, words=first_line(error)) from error
+            time.sleep(wait)
+
+
+def given_up(database: Database, fault: DatabaseFault, *, kind: str, words: str = "") -> DatabaseFailed:
+    """Note a fault and return the error for the client."""
+    database.note_fault(fault.cause, words, kind=kind)
+    would_fail_again = fault is TOO_LONG and kind == READ
+    return DatabaseFailed(fault, retry_after_s=None if would_fail_again else fault.retry_after_s)
+
+
+class Transaction:
+    """An open transaction of one run of a unit of work; a snapshot shows one moment, and nothing is written."""
+
+    __slots__ = ("connection", "database", "is_snapshot", "names", "remembered")
+
+    def __init__(self, connection: Connection, database: Database, *, is_snapshot: bool = False) -> None:
+        self.connection = connection
+        self.database = database
+        self.is_snapshot = is_snapshot
+        self.remembered: dict[Hashable, Any] = {}
+        """Results computed from this snapshot, shared by everyone who may need them again."""
+        self.names = database.names.in_snapshot() if is_snapshot else database.names
+        """The ids of resource classes and traits by name."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        # What is remembered refers to this transaction: a cycle, in which whole clouds would wait for the collector.
+        self.remembered.clear()
+
+    @property
+    def dialect(self) -> str:
+        """The kind of database: ``sqlite``, ``postgresql``, or ``mysql``, which stands for MariaDB, too."""
+        return self.database.dialect
+
+    def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[*tuple[Any, ...]]:
+        """Execute a statement."""
+        return self.connection.execute(statement, parameters)
+
+    def keep_no_statement(self) -> None:
+        """Have SQLAlchemy forget this transaction's further statements, which take a hundred times their text."""
+        self.connection.execution_options(compiled_cache=None)
+
+    def tuples(self, statement: PreparedStatement | Executable, values: Values = NO_VALUES) -> list[Any]:
+        """Run a query and return the driver's raw tuples: for large answers of integers and strings.
+
+        Types that need conversion (dates on SQLite) come unconverted.
+        """
+        if isinstance(statement, PreparedStatement):
+            return statement.tuples(self.connection, values)
+        cursor = self.connection.execute(statement, values).cursor
+        return [] if cursor is None else list(cursor.fetchall())
+
+    def rows(self, statement: PreparedStatement, values: Values = NO_VALUES) -> list[Any]:
+        """Run a query and return its rows, converted to Python types."""
+        return statement.rows(self.connection, values)
+
+    def change(self, statement: PreparedStatement, values: Values = NO_VALUES) -> int:
+        """Run a change and return the number of rows affected."""
+        return statement.change(self.connection, values)
+
+    def write_rows(self, statement: RowChange, rows: Sequence[Values]) -> None:
+        """Insert or change rows, in order."""
+        statement.send(self.connection, rows)
+
+
+def reads(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Database, P], T]:
+    """Run ``work`` in one read-only snapshot."""
+
+    @functools.wraps(work)
+    def run(database: Database, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return retried(database, lambda: _in_snapshot(database, lambda tx: work(tx, *args, **kwargs)), kind=READ)
+
+    return run
+
+
+def reads_anywhere(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Database, P], T]:
+    """Run ``work`` in one read-only snapshot, on the standby if that can be read from.
+
+    For expensive reads that may be slightly stale: a client that has just written may not see its write there yet.
+    """
+
+    @functools.wraps(work)
+    def run(database: Database, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        def read(tx: Transaction) -> T:
+            return work(tx, *args, **kwargs)
+
+        standby = database.standby
+        if standby is not None and standby.may_serve():
+            try:
+                return _in_snapshot(standby.database, read)
+            except (DBAPIError, PoolTimeout) as error:
+                if isinstance(error, DBAPIError) and fault_of(error) is TOO_LONG:
+                    raise given_up(database, TOO_LONG, kind=READ, words=first_line(error)) from error
+                standby.failed(error)
+                database.note_retry("standby")
+        return retried(database, lambda: _in_snapshot(database, read), kind=READ)
+
+    return run
+
+
+def reads_once(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Database, P], T]:
+    """Run ``work``, which sends a single query, without a transaction: BEGIN and COMMIT are a third of a small read."""
+
+    @functools.wraps(work)
+    def run(database: Database, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        def attempt() -> T:
+            with database.looker.connect() as connection, Transaction(connection, database) as tx:
+                return work(tx, *args, **kwargs)
+
+        return retried(database, attempt, kind=READ)
+
+    return run
+
+
+def writes(work: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Database, P], T]:
+    """Run ``work`` in one writing transaction; return once it is committed."""
+
+    @functools.wraps(work)
+    def run(database: Database, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        def attempt() -> T:
+            with database.writer_lock:
+                result = _committed(database, lambda tx: work(tx, *args, **kwargs))
+                database.file.check()
+                return result
+
+        result = retried(database, attempt, kind=WRITE)
+        if database.write_fault is not None:
+            database.write_fault = None
+        return result
+
+    return run
+
+
+def _in_snapshot(database: Database, work: Callable[[Transaction], T]) -> T:
+    with (
+        database.reader.connect() as connection,
+        connection.begin(),
+        Transaction(connection, database, is_snapshot=True) as tx,
+    ):
+        return work(tx)
+
+
+def _committed(database: Database, work: Callable[[Transaction], T]) -> T:
+    engine = database.writer
+    with engine.connect() as connection, Transaction(connection, database) as tx:
+        transaction = connection.begin()
+        try:
+            result = work(tx)
+        except DBAPIError as error:
+            transaction.rollback()
+            if fault_of(error) is READ_ONLY:
+                # Behind a proxy a new connection may reach a writable server; this one never will.
+                connection.invalidate(error)
+            raise
+        except BaseException:
+            transaction.rollback()
+            raise
+        try:
+            transaction.commit()
+        except DBAPIError as error:
+            # If the connection breaks during COMMIT, the outcome is unknown: a retry could apply the change twice.
+            if error.connection_invalidated:
+                engine.dispose()
+                raise OutcomeUnknown from error
+            raise
+        return result

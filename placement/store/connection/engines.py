@@ -1,18 +1,22 @@
 """Engines: how connections to each kind of database are made, limited, and begin their transactions."""
 
 import logging
+import sqlite3
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.exc import OperationalError
 
 from placement.domain.identity import CURRENT_ORIGIN, Origin
 from placement.settings import DatabaseSettings
-from placement.store.connection import direct
+from placement.store.connection.direct import unmet
 from placement.store.connection.faults import is_cut_off
+from placement.store.connection.statements import SENDS_DIRECTLY, begin, execute_raw, roll_back
 from placement.store.journal.watched import REQUEST_SETTING, REQUEST_VARIABLE, SEPARATOR
 
 LOG = logging.getLogger(__name__)
@@ -87,7 +91,7 @@ def engine_for(url: URL | str, settings: DatabaseSettings = PATIENT, **changed: 
     directly = backend == "postgresql" and not settings.plain_sqlalchemy and _can_send_directly()
     engine = create_engine(
         _with_timeouts(url, settings.connect_timeout),
-        execution_options={direct.SENDS_DIRECTLY: True} if directly else {},
+        execution_options={SENDS_DIRECTLY: True} if directly else {},
         pool_recycle=settings.connection_recycle_time,
         query_cache_size=_COMPILED,
         **_POOL | {name: value for name, value in pool.items() if value is not None},
@@ -153,7 +157,7 @@ def _tell_lost_connections(context: ExceptionContext) -> None:
 
 
 def _can_send_directly() -> bool:
-    missing = direct.unmet()
+    missing = unmet()
     if missing:
         LOG.warning(
             "Statements go to PostgreSQL through SQLAlchemy, which takes longer: release %s lacks what the fast path "
@@ -180,7 +184,7 @@ def _speak_ourselves(engine: Engine, *, directly: bool) -> None:
 
     event.listen(engine, "begin", _begin_directly if directly else _begin_on_postgresql)
     if directly:
-        event.listen(engine, "rollback", direct.roll_back)
+        event.listen(engine, "rollback", roll_back)
 
 
 def _begin(connection: Connection) -> None:
@@ -247,7 +251,7 @@ _IS_SET = "placement_request_is_set"
 def _begin_directly(connection: Connection) -> None:
     if text := connection.get_execution_options().get(_BEGIN, "BEGIN"):
         origin = CURRENT_ORIGIN.get() if _writes(connection) else None
-        direct.begin(connection, text if origin is None else f"{text}; {_setting(origin)}")
+        begin(connection, text if origin is None else f"{text}; {_setting(origin)}")
 
 
 def _begin_on_postgresql(connection: Connection) -> None:
@@ -264,14 +268,14 @@ def _begin_on_mariadb(connection: Connection) -> None:
     """
     if not (text := connection.get_execution_options().get(_BEGIN)):
         return
-    direct.execute_raw(connection, text)
+    execute_raw(connection, text)
     if not _writes(connection):
         return
     if (origin := CURRENT_ORIGIN.get()) is not None:
-        direct.execute_raw(connection, f"SET {REQUEST_VARIABLE} = {_quoted(origin)}")
+        execute_raw(connection, f"SET {REQUEST_VARIABLE} = {_quoted(origin)}")
         connection.info[_IS_SET] = True
     elif connection.info.pop(_IS_SET, False):
-        direct.execute_raw(connection, f"SET {REQUEST_VARIABLE} = NULL")
+        execute_raw(connection, f"SET {REQUEST_VARIABLE} = NULL")
 
 
 def _begin_on_sqlite(connection: Connection) -> None:
@@ -296,3 +300,37 @@ def _setting(origin: Origin) -> str:
 
 def _quoted(origin: Origin) -> str:
     return "'" + SEPARATOR.join(origin.parts).replace("'", "''") + "'"
+
+
+class DatabaseFile:
+    """The file of a SQLite database, which an operator may remove or replace while the server runs.
+
+    Its connections would go on with the old file, and whatever they write would be lost. A server with caches cannot
+    just go on with another file either, so it refuses to work until the file is back or the server is restarted.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        is_file = engine.dialect.name == "sqlite" and "uri" not in engine.url.query
+        self._path = Path(engine.url.database or "") if is_file else None
+        self._opened = self._identity()
+        if self._path is not None:
+            event.listen(engine, "do_connect", lambda *_connecting: self.check())
+            event.listen(engine, "checkout", lambda *_connection: self.check())
+
+    def check(self) -> None:
+        """Check that the path still leads to the file that was opened, or raise what SQLite itself reports then."""
+        opened = self._opened  # before the look at the file, which another thread may be creating
+        identity = self._identity()
+        if opened is None:
+            self._opened = self._opened or identity
+        elif identity != opened:
+            moved = sqlite3.OperationalError(f"{self._path} is not the file that was opened")
+            moved.sqlite_errorcode = sqlite3.SQLITE_READONLY_DBMOVED
+            raise OperationalError(None, None, moved)
+
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            status = None if self._path is None else self._path.stat()
+        except OSError:
+            return None
+        return None if status is None else (status.st_dev, status.st_ino)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, ScalarSelect, Select, exists, func, or_, select
 
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
 from placement.store.console.stocks import summed
 from placement.store.providers import IN_TREES, NAME, ROOT, ROOT_NAME, RP
 from placement.store.search.cloud_rows import HAS_ROOT

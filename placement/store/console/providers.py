@@ -8,8 +8,8 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Select, and_, false, func, or_, select
 
 from placement.allocators import natural_key
-from placement.store.connection.prepared import chunks
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
+from placement.store.connection.statements import chunks
 from placement.store.console.stocks import MAX_CHANGES
 from placement.store.journal.order import J
 from placement.store.providers import CHANGED_AT, IN_TREES, NAME, ROOT, ROOT_NAME, RP

@@ -15,7 +15,7 @@ from sqlalchemy import (
     select,
 )
 
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
 from placement.store.journal.order import J
 from placement.store.journal.watched import ALLOCATION
 from placement.store.providers import RP

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Join, Select, and_, distinct, func, select
 
 from placement.allocators import natural_key
 from placement.store.bulk_read import BulkRead, bulk_read
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
 from placement.store.console.consumers import ALLOCATIONS_IN_TREES, A
 from placement.store.providers import NAME, RP
 from placement.store.tables import (

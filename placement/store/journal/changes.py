@@ -40,8 +40,8 @@ from sqlalchemy import (
 
 from placement.cloud.columns import UseStep
 from placement.cloud.derived import MAX_CHANGED
-from placement.store.connection.prepared import NO_VALUES, PreparedScalars, PreparedStatement, Values
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
+from placement.store.connection.statements import NO_VALUES, PreparedScalars, PreparedStatement, Values
 from placement.store.journal.cursor import BEFORE_ALL, Cursor, SeenMarks
 from placement.store.journal.order import (
     POSTGRESQL,

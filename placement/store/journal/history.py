@@ -12,8 +12,7 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import bindparam, delete, select
 
 from placement.errors import Gone
-from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Database, Transaction
 from placement.store.journal.order import J, newest_rows
 from placement.store.journal.reading import Entry, EntryFilter, former_names, since_then
 from placement.store.journal.watched import (

@@ -39,8 +39,8 @@ from sqlalchemy import (
 )
 
 from placement.errors import Gone
-from placement.store.connection.prepared import PreparedStatement
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
+from placement.store.connection.statements import PreparedStatement
 from placement.store.journal.cursor import BEFORE_ALL, Cursor, SeenMarks
 from placement.store.journal.triggers import REVISION_ON_POSTGRESQL, REVISION_ON_SQLITE, trigger_revision
 from placement.store.tables import placement_journal

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import orjson
 from sqlalchemy import ColumnElement, Integer, Select, and_, case, func, literal, or_, select
 
-from placement.store.connection.prepared import chunks
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
+from placement.store.connection.statements import chunks
 from placement.store.journal.cursor import Cursor, SeenMarks
 from placement.store.journal.order import J, anchor, not_ahead, now, unread, unseen, verify
 from placement.store.journal.watched import AGGREGATE, ALLOCATION, CLASS_NAME, INVENTORY, PROVIDER, TRAIT, TRAIT_NAME

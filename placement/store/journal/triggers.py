@@ -26,8 +26,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Connection, Executable, String, func, insert, literal_column, select, text
 
 from placement.store import kept_usage
-from placement.store.connection.database import Database
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Database, Transaction
 from placement.store.journal.trigger_texts import MARIADB, POSTGRESQL, SQLITE
 from placement.store.journal.watched import BEGAN, JOURNAL, WATCHED
 from placement.store.tables import placement_journal, utc_now

@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 from placement.domain.places import true_roots
 from placement.errors import PlacementError
-from placement.store.connection.unit_of_work import insert_ignoring
+from placement.store.connection.statements import insert_ignoring
 from placement.store.tables import (
     REFERENCE_TABLES,
     allocations,

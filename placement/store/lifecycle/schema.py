@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine, column, func, inspect, select, table,
 import placement
 from placement.store import kept_usage
 from placement.store.checks.audit import odd_rows
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
 from placement.store.journal import triggers as journal
 from placement.store.journal.triggers import TriggersFound, triggers_found
 from placement.store.lifecycle import reference_schema

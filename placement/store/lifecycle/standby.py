@@ -14,9 +14,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from placement.errors import PlacementError
-from placement.store.connection.database import Database
+from placement.store.connection.database import Database, Transaction
 from placement.store.connection.faults import DEADLOCK, SERIALIZATION, fault_of
-from placement.store.connection.unit_of_work import Transaction
 from placement.store.journal.triggers import note
 from placement.store.lifecycle.maintenance import looking
 from placement.store.lifecycle.schema import health

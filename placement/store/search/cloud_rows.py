@@ -32,8 +32,8 @@ from sqlalchemy.types import NullType
 
 from placement.cloud.columns import CloudRows
 from placement.cloud.providers import NO_PARENT, Ints
-from placement.store.connection.prepared import PreparedStatement, chunks
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
+from placement.store.connection.statements import PreparedStatement, chunks
 from placement.store.stock import STEP_SIZE, StockSource
 from placement.store.tables import resource_provider_aggregates, resource_provider_traits, resource_providers
 

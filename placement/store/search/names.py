@@ -12,8 +12,8 @@ from sqlalchemy import BindParameter, Integer, ScalarSelect, bindparam, func, se
 from placement.domain.places import PlaceLock
 from placement.domain.search_plan import NamedIds, Plan
 from placement.errors import Invalid
-from placement.store.connection.prepared import PreparedScalars, PreparedStatement, RowsByIds, Values
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
+from placement.store.connection.statements import PreparedScalars, PreparedStatement, RowsByIds, Values
 from placement.store.locks import UsedLocks, lock_columns, lock_values, used_locks
 from placement.store.search.cloud_rows import HAS_ROOT
 from placement.store.tables import (

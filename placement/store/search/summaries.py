@@ -10,8 +10,8 @@ from typing import NamedTuple
 from sqlalchemy import select
 
 from placement.domain.inventory import whole_capacity
-from placement.store.connection.prepared import RowsByIds
-from placement.store.connection.unit_of_work import Transaction
+from placement.store.connection.database import Transaction
+from placement.store.connection.statements import RowsByIds
 from placement.store.stock import StockSource
 from placement.store.tables import inventories, resource_provider_traits, resource_providers
 
