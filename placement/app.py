@@ -9,16 +9,19 @@ from flask import Flask
 
 from placement.advisories import warn_of_old_libraries
 from placement.api.call import Server
-from placement.api.dispatch import install
-from placement.api.middleware import BehindProxy, HandsOver, wrap_with_cors
+from placement.api.connections import EVENT_STREAM, HandsOver
+from placement.api.middleware import BehindProxy, wrap_with_cors
 from placement.api.planner.headroom import requests_of_flavors
 from placement.api.planner.journal_feed import Listeners
-from placement.api.routing import LazyRule
+from placement.api.routes import PLAIN_ROUTES, ROUTES
+from placement.api.routing import LazyRule, install
 from placement.auth import AuthStrategy, strategy_from
 from placement.auth.policy import Policy
+from placement.candidates.ranking import Ranking
 from placement.domain.search_plan import LIMITS, CandidateRequest, SearchLimits
 from placement.errors import ConfigurationError, InvalidAt
 from placement.policies import operations
+from placement.services.allocation_candidates import SearchOptions
 from placement.services.bulk_read import StandingAudit
 from placement.services.cloud_cache import load
 from placement.services.cloud_check import cloud_check
@@ -46,6 +49,11 @@ class MountedFlask(Flask):
     """A Flask application that treats an empty path as ``/``, because the service is often mounted under a prefix."""
 
     url_rule_class = LazyRule
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
+        """Serve one request; an event stream may be given a connection of its own."""
+        is_stream = EVENT_STREAM in environ.get("HTTP_ACCEPT", "")
+        return (HandsOver(self.wsgi_app) if is_stream else self.wsgi_app)(environ, start_response)
 
     def wsgi_app(self, environ: dict[str, Any], start_response: Any) -> Any:
         """Serve one request."""
@@ -75,11 +83,11 @@ def create_app(settings: Settings, *, limits: SearchLimits = LIMITS, database: D
     app = MountedFlask("placement", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_request_body_size
     app.extensions["placement"] = server
-    install(app, server, Visitors(strategy, settings) if settings.ui.enabled else strategy)
+    routes = ROUTES if settings.planner_api.enabled else PLAIN_ROUTES
+    visitors = Visitors(strategy, settings) if settings.ui.enabled else strategy
+    install(app, server, routes, identify=strategy.identify, identify_visitor=visitors.identify)
     if settings.ui.enabled:
         install_console(app, server)
-    for work in server.background:
-        app.before_request(work.begin_if_due)
     app.wsgi_app = _wrapped(app.wsgi_app, strategy, server)  # type: ignore[method-assign, assignment]
     return app
 
@@ -89,6 +97,7 @@ def _server(settings: Settings, limits: SearchLimits, database: Database) -> Ser
     policy = Policy(settings, operations())
     policy.prepare()
     judges, audit = FragmentationJudges(settings.planner.profiles), StandingAudit(database)
+    ranking = _ranking(settings) if settings.ranking.enabled else None
     load(database)
     meters = meters_for(database, settings, _flavors(settings))
     return Server(
@@ -102,9 +111,30 @@ def _server(settings: Settings, limits: SearchLimits, database: Database) -> Ser
         readiness=Readiness(database),
         background=(*_background(database, settings, audit), *judges.refreshing(database)),
         plain_gate=_plain_gate(settings),
-        limits=limits,
+        locks=settings.locks_for_all,
+        search=_search_options(settings, limits),
+        ranking=ranking,
+        judge=judges.judge_for(ranking.profile) if ranking else None,
         meters=meters,
     )
+
+
+def _search_options(settings: Settings, limits: SearchLimits) -> SearchOptions:
+    chosen, ranks = settings.placement, settings.ranking.enabled
+    default = "breadth-first" if ranks else "depth-first"
+    return SearchOptions(
+        max_candidates=chosen.max_allocation_candidates if chosen.max_allocation_candidates >= 0 else None,
+        breadth_first=(chosen.allocation_candidates_generation_strategy or default) == "breadth-first",
+        # A random sample has no order; in a ranking, chance only decides between trees of nearly equal score.
+        shuffled=chosen.randomize_allocation_candidates and not ranks,
+        limits=limits,
+        locks=settings.locks_for_all,
+    )
+
+
+def _ranking(settings: Settings) -> Ranking:
+    levels = tuple(settings.planner.levels.values())
+    return Ranking(settings.planner.profile_in_force, levels=levels, near_equal=settings.ranking.near_equal)
 
 
 def _background(database: Database, settings: Settings, audit: StandingAudit) -> Iterator[BackgroundWork]:
@@ -151,4 +181,4 @@ def _wrapped(application: "WSGIApplication", strategy: AuthStrategy, server: Ser
     application = watched(application, server.database, meters=server.meters, settings=settings)
     if settings.max_worker_memory_mb:
         application = ReplacedWhenLarge(application, settings.max_worker_memory_mb)
-    return HandsOver(application)
+    return application

@@ -9,20 +9,17 @@ import json
 import logging
 import logging.config
 import logging.handlers
-import re
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from contextvars import ContextVar
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from placement.domain.identity import Identity
+from placement.domain.identity import CURRENT_REQUEST, Identity, ServedRequest
 from placement.errors import ConfigurationError
 from placement.settings import LoggingSettings, Settings
 
@@ -83,35 +80,6 @@ LOG = logging.getLogger(__name__)
 LOG_FILE = "placement.log"
 UNWRITTEN_EVERY_S = 60.0
 """A log that cannot be written is reported once in this time."""
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedRequest:
-    """What log lines say about the request they belong to."""
-
-    request_id: str
-    global_request_id: str | None = None
-    identity: Identity | None = None
-
-
-CURRENT_REQUEST: ContextVar[LoggedRequest | None] = ContextVar("placement_logged_request", default=None)
-"""The request that this thread is serving; set by the code that serves it."""
-
-SENT_ID = re.compile(r"req-[0-9a-fA-F-]{36}")
-
-
-def log_for(request_id: str, sent_id: str | None, identity: Identity | None = None) -> None:
-    """Attach this thread's log lines to a request from now on.
-
-    ``sent_id`` is the client's own request id; unless it has the usual form, the log leaves it out.
-    """
-    caller = sent_id if sent_id and SENT_ID.fullmatch(sent_id) else None
-    CURRENT_REQUEST.set(LoggedRequest(request_id, caller, identity))
-
-
-def log_for_none() -> None:
-    """Detach this thread's log lines from any request."""
-    CURRENT_REQUEST.set(None)
 
 
 def configure_logging(settings: Settings) -> None:
@@ -284,7 +252,7 @@ class RequestFormatter(logging.Formatter):
             text += " " + options.logging_debug_format_suffix
         return text
 
-    def _request_values(self, request: LoggedRequest | None) -> dict[str, Any]:
+    def _request_values(self, request: ServedRequest | None) -> dict[str, Any]:
         if request is None:
             return {}
         identity = _identity_values(request.identity)

@@ -48,7 +48,7 @@ def tune_process() -> None:
 
 
 def spare_the_collector() -> None:
-    """Make garbage collection rare, and let ``collect_if_due`` do it: a large answer has many objects but few cycles.
+    """Make garbage collection rare, and let ``collect`` do it: a large answer has many objects but few cycles.
 
     At the default thresholds, collections take half the time of such a request; and objects that live as long as the
     process are not worth scanning each time.
@@ -58,16 +58,15 @@ def spare_the_collector() -> None:
     gc.set_threshold(MOST_NEW_OBJECTS, *ROUNDS_PER_OLDER_ROUND)
 
 
-def collect_if_due() -> None:
-    """Look for cycles if there are many new objects. To be called between requests.
+def collect() -> None:
+    """Look for cycles. To be called between requests if there are MANY_NEW_OBJECTS.
 
     A large answer has some 250,000 objects before it is complete, nearly all of which go away by themselves. To look at
     them until then would take a tenth of its time. In a process that is not tuned, the collector is faster.
     """
-    new, rounds, older_rounds = gc.get_count()
-    if new > MANY_NEW_OBJECTS:
-        max_rounds, max_older_rounds = ROUNDS_PER_OLDER_ROUND
-        gc.collect(0 if rounds <= max_rounds else 1 if older_rounds <= max_older_rounds else 2)
+    _new, rounds, older_rounds = gc.get_count()
+    max_rounds, max_older_rounds = ROUNDS_PER_OLDER_ROUND
+    gc.collect(0 if rounds <= max_rounds else 1 if older_rounds <= max_older_rounds else 2)
 
 
 def retain_freed_memory() -> None:

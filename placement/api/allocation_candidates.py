@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from flask import Response
 
 from placement.api.call import JSON, Call, answer_in_pieces
-from placement.api.candidate_query import KEYS, candidate_request, judge_in_force, ranking_of, search_options
+from placement.api.candidate_query import KEYS, candidate_request
 from placement.api.routing import Route
 from placement.api.versions import Version
 from placement.candidates.explain.explanation import cause_in_words
@@ -242,7 +242,7 @@ def list_candidates(call: Call) -> Response:
     if answer.cause is not None:
         call.server.meters.found_nothing(answer.cause.kind.value)
         LOG.info("There are no allocation candidates. %s", cause_in_words(answer.cause))
-    elif answer.candidates and (judge := judge_in_force(call)):
+    elif answer.candidates and (judge := call.server.judge):
         judge.note_asked(host_demands(answer.plan))
     response = _dated(call, candidates_json(answer, call.version))
     if not answer.complete:
@@ -258,8 +258,8 @@ def _dated(call: Call, pieces: Iterator[bytes]) -> Response:
 
 def _answer(call: Call, request: CandidateRequest, began: float) -> Answer | WrittenAnswer:
     """Answer, and report to the metrics what was seen since ``began``, even if the search ran out of steps."""
-    server, options = call.server, search_options(call)
-    ranking, judge = ranking_of(call), judge_in_force(call)
+    server, options = call.server, call.server.search
+    ranking, judge = call.ranking, server.judge
     answer: Answer | WrittenAnswer
     try:
         if ranking is not None and call.since(29):  # Before, the limit may influence what a tree shows.

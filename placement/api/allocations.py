@@ -6,7 +6,6 @@ from typing import Any
 from flask import Response
 
 from placement.api.call import Call
-from placement.api.candidate_query import judge_in_force
 from placement.api.fields import ANYTHING, UUID, Array, Map, Object, integer, text
 from placement.api.routing import Route
 from placement.api.versions import Versioned
@@ -148,8 +147,8 @@ def replace_many(call: Call) -> Response:
 
 def _replace(call: Call, claims: Sequence[Claim]) -> None:
     server = call.server
-    service.replace_allocations(call.database, claims, gate=server.plain_gate, locks=server.settings.locks_for_all)
-    if judge := judge_in_force(call):
+    service.replace_allocations(call.database, claims, gate=server.plain_gate, locks=server.locks)
+    if judge := server.judge:
         for claim in claims:
             if claim.consumer_generation is None:
                 judge.note_allocated(claim.allocations.values())

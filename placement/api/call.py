@@ -1,12 +1,15 @@
 """One request as the views see it: who asks for what at which microversion, and how to answer."""
 
+import random
+import re
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any
+from urllib.parse import quote
 
 import orjson
 from flask import Request, Response, g
@@ -17,13 +20,16 @@ from placement.api.fields import Field, load, load_document, refuse_deep
 from placement.api.planner.journal_feed import Listeners
 from placement.api.query import Query
 from placement.api.versions import Version, Versioned
+from placement.auth.policy import Policy
+from placement.candidates.ranking import Ranking
 from placement.domain.identity import Identity
-from placement.domain.search_plan import LIMITS, SearchLimits
+from placement.domain.places import PlaceLock
 from placement.errors import Forbidden, Invalid
+from placement.services.allocation_candidates import SearchOptions
 from placement.services.bulk_read import StandingAudit
 from placement.services.fair_share.gate import PlainGate
 from placement.services.fair_share.shares import UsageCache
-from placement.services.fragmentation import FragmentationJudges
+from placement.services.fragmentation import FragmentationJudge, FragmentationJudges
 from placement.services.health import Readiness
 from placement.settings import Settings
 from placement.store.connection.batching import BackgroundWork
@@ -67,32 +73,60 @@ def _compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
     yield compressor.flush()
 
 
+# Underscores are invalid in domain names, but names of containers and of nginx upstreams have them.
+HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{0,5}))?")
+MAX_PORT = 65535
+IN_A_PATH = "!$&'()*+,/:;=@~%"
+
+
+def root_url(environ: dict[str, Any]) -> str:
+    """Return the URL of this API's root, without a trailing slash.
+
+    Raises:
+        Invalid: the Host header is malformed.
+    """
+    host = environ.get("HTTP_HOST") or f"{environ['SERVER_NAME']}:{environ['SERVER_PORT']}"
+    if not is_host(host):
+        raise Invalid("The Host header has to be a host, or a host and a port.")
+    prefix = quote(environ.get("SCRIPT_NAME", "").encode("latin-1").rstrip(b"/"), safe=IN_A_PATH)
+    scheme = environ["wsgi.url_scheme"]
+    usual_port = {"http": ":80", "https": ":443"}.get(scheme)
+    return f"{scheme}://{host.removesuffix(usual_port) if usual_port else host}{prefix}"
+
+
+def is_host(value: str) -> bool:
+    """Tell whether a text is a host, or a host and a port."""
+    match = HOST.fullmatch(value)
+    return match is not None and int(match["port"] or 0) <= MAX_PORT
+
+
 JSON = "application/json"
-
-
-class Authorizer(Protocol):
-    """Decides whether a caller passes a policy rule."""
-
-    def authorize(self, rule: str, identity: Identity, target: dict[str, Any] = ...) -> None:
-        """Raise Forbidden unless ``identity`` passes ``rule`` for ``target``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """State shared by all requests of one application."""
+    """What all requests of one application share.
+
+    ``locks`` are the locks of places that plain requests respect as well. ``search`` is how the operator has configured
+    the search for candidates, ``ranking`` their order, None without one; ``judge`` scores fragmentation if the ranking
+    in force uses it.
+    """
 
     database: Database
-    policy: Authorizer
+    policy: Policy
     settings: Settings
     usage_cache: UsageCache
     listeners: Listeners
     readiness: Readiness
     fragmentation_judges: FragmentationJudges
     audit: StandingAudit
-    plain_gate: PlainGate | None = None
-    background: tuple[BackgroundWork, ...] = ()
-    limits: SearchLimits = LIMITS
-    meters: Meters = field(default_factory=Meters)
+    plain_gate: PlainGate | None
+    background: tuple[BackgroundWork, ...]
+    locks: tuple[PlaceLock, ...]
+    search: SearchOptions
+    ranking: Ranking | None
+    judge: FragmentationJudge | None
+    meters: Meters
 
 
 class Call:
@@ -114,6 +148,14 @@ class Call:
         """The caller. Only version discovery and health checks are served without one."""
         assert self._identity is not None
         return self._identity
+
+    @property
+    def ranking(self) -> Ranking | None:
+        """How the operator wants candidates ordered; None if no ranking is enabled."""
+        ranking = self.server.ranking
+        if ranking is not None and self.server.settings.placement.randomize_allocation_candidates:
+            return replace(ranking, seed=random.getrandbits(32))
+        return ranking
 
     def since(self, minor: int) -> bool:
         """Tell whether the request's microversion is 1.``minor`` or newer."""

@@ -1,13 +1,8 @@
-"""The query string of GET /allocation_candidates, parsed by the rules of its microversion into a CandidateRequest.
+"""The query string of GET /allocation_candidates, parsed by the rules of its microversion into a CandidateRequest."""
 
-Also how the operator has configured the search, for the API and the console alike.
-"""
-
-import random
 import re
 from collections.abc import Iterable
 
-from placement.api.call import Call
 from placement.api.fields import text
 from placement.api.query import (
     ANY,
@@ -19,11 +14,8 @@ from placement.api.query import (
     parse_resources,
 )
 from placement.api.versions import Version, Versioned
-from placement.candidates.ranking import Ranking
 from placement.domain.search_plan import CandidateRequest, RequestGroup
 from placement.errors import Invalid
-from placement.services.allocation_candidates import SearchOptions
-from placement.services.fragmentation import FragmentationJudge
 
 BAD_VALUE = "placement.query.bad_value"
 MISSING_VALUE = "placement.query.missing_value"
@@ -215,40 +207,3 @@ def _check_traits(groups: tuple[RequestGroup, ...]) -> None:
             "Conflicting required and forbidden traits found in the following traits keys: "
             + ", ".join(sorted(conflicts))
         )
-
-
-def search_options(call: Call) -> SearchOptions:
-    """Return how the operator configured candidate generation."""
-    chosen, ranks = call.server.settings.placement, call.server.settings.ranking.enabled
-    default = "breadth-first" if ranks else "depth-first"
-    return SearchOptions(
-        max_candidates=chosen.max_allocation_candidates if chosen.max_allocation_candidates >= 0 else None,
-        breadth_first=(chosen.allocation_candidates_generation_strategy or default) == "breadth-first",
-        # A random sample has no order; in a ranking, chance only decides between trees of nearly equal score.
-        shuffled=chosen.randomize_allocation_candidates and not ranks,
-        limits=call.server.limits,
-        locks=call.server.settings.locks_for_all,
-    )
-
-
-def ranking_of(call: Call) -> Ranking | None:
-    """Return how the operator wants candidates ordered; None if no ranking is enabled."""
-    settings = call.server.settings
-    if not settings.ranking.enabled:
-        return None
-    return Ranking(
-        settings.planner.profile_in_force,
-        levels=tuple(settings.planner.levels.values()),
-        near_equal=settings.ranking.near_equal,
-        seed=random.getrandbits(32) if settings.placement.randomize_allocation_candidates else None,
-    )
-
-
-def judge_in_force(call: Call) -> FragmentationJudge | None:
-    """Return what scores fragmentation, if the ranking in force uses it."""
-    settings = call.server.settings
-    return (
-        call.server.fragmentation_judges.judge_for(settings.planner.profile_in_force)
-        if settings.ranking.enabled
-        else None
-    )

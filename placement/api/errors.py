@@ -18,7 +18,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed as WrongMethod
 
 from placement.api.planner.explain_json import explanation_json
-from placement.api.versions import MAXIMUM, MINIMUM, SERVICE, UnacceptableVersion
+from placement.api.versions import MAXIMUM, MINIMUM, UnacceptableVersion
 from placement.errors import (
     UNDEFINED_CODE,
     Conflict,
@@ -171,15 +171,6 @@ def _page(received: Request, status: HTTPStatus, detail: str) -> Response | None
     if accepted["text/plain"]:
         return Response(f"{title}\n\n{detail}\n", status, content_type="text/plain; charset=UTF-8")
     return None
-
-
-def version_headers(response: Response) -> Response:
-    """Add the headers that state which microversion was used."""
-    if (version := g.get("version")) is not None:
-        response.headers["openstack-api-version"] = f"{SERVICE} {version}"
-        vary = response.headers.get("vary")
-        response.headers["vary"] = f"{vary}, openstack-api-version" if vary else "openstack-api-version"
-    return response
 
 
 WORD = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"

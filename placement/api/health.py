@@ -10,8 +10,8 @@ from markupsafe import escape
 from placement.api.call import Call
 from placement.api.routing import NO_SUCH_PATH, Route
 from placement.api.versions import MAXIMUM, MINIMUM
+from placement.auth.strategy import CONSOLE_PATH
 from placement.errors import NotFound
-from placement.open_paths import CONSOLE_PATH
 from placement.telemetry.record import CONTENT_TYPE
 
 

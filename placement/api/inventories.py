@@ -74,9 +74,9 @@ def list_inventories(call: Call, uuid: str) -> Response:
     )
 
 
-def show(call: Call, uuid: str, name: str) -> Response:
+def show(call: Call, uuid: str, resource_class: str) -> Response:
     """Return a provider's inventory of one class."""
-    inventory, its_generation, modified = service.inventory(call.database, uuid, name)
+    inventory, its_generation, modified = service.inventory(call.database, uuid, resource_class)
     return call.json({**_shown(inventory), "resource_provider_generation": its_generation}, last_modified=modified)
 
 
@@ -92,12 +92,12 @@ def create(call: Call, uuid: str) -> Response:
     return response
 
 
-def update(call: Call, uuid: str, name: str) -> Response:
+def update(call: Call, uuid: str, resource_class: str) -> Response:
     """Change a provider's inventory of one class."""
     body = body_for(call, uuid, CHANGED)
-    new = _new(call, {name: body})
+    new = _new(call, {resource_class: body})
     its_generation = service.change_inventory(call.database, uuid, new, generation=body["resource_provider_generation"])
-    return call.json({**_shown(new.by_class[name]), "resource_provider_generation": its_generation})
+    return call.json({**_shown(new.by_class[resource_class]), "resource_provider_generation": its_generation})
 
 
 def replace(call: Call, uuid: str) -> Response:
@@ -117,14 +117,14 @@ def clear(call: Call, uuid: str) -> Response:
     return call.empty()
 
 
-def delete(call: Call, uuid: str, name: str) -> Response:
+def delete(call: Call, uuid: str, resource_class: str) -> Response:
     """Delete a provider's inventory of one class."""
-    service.delete_inventory(call.database, uuid, name)
+    service.delete_inventory(call.database, uuid, resource_class)
     return call.empty()
 
 
 OF_PROVIDER = f"{ONE_PROVIDER}/inventories"
-OF_CLASS = f"{OF_PROVIDER}/<name>"
+OF_CLASS = f"{OF_PROVIDER}/<resource_class>"
 ROUTES = (
     Route("GET", OF_PROVIDER, list_inventories, rule=RULE + "list", answers_json=True),
     Route("POST", OF_PROVIDER, create, rule=RULE + "create", body=NEW),

@@ -33,7 +33,7 @@ def reshape(call: Call) -> Response:
         )
         for uuid, entry in body["inventories"].items()
     }
-    locks = call.server.settings.locks_for_all
+    locks = call.server.locks
     service.reshape(call.database, reshaped, claims_of(call, body["allocations"]), locks=locks)
     return call.empty()
 

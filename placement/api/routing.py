@@ -1,19 +1,40 @@
-"""Routes as data, and how a request finds its view: method, microversion, media types, policy, in that order."""
+"""From a request to its view and back: caller, microversion, route, media types, policy, in the reference's order.
 
+Routes are data. A path is never redirected, because clients turn a redirected POST into a GET.
+"""
+
+import gc
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import cache, partial
+from time import monotonic
 from typing import Any
+from uuid import uuid4
 
-from flask import Request, Response
+from flask import Flask, Request, Response, g, request
 from werkzeug.routing import Rule
 
-from placement.api.call import JSON, Call
+from placement.api import errors
+from placement.api.call import JSON, Call, Server, root_url
 from placement.api.errors import MethodNotAllowed, NotAcceptable, UnsupportedMediaType, accepted_types
 from placement.api.fields import Field
-from placement.api.versions import MAXIMUM, MINIMUM, Version, Versioned
-from placement.errors import NotFound
+from placement.api.versions import (
+    MAXIMUM,
+    MINIMUM,
+    SERVICE,
+    UnacceptableVersion,
+    Version,
+    Versioned,
+    requested_version,
+)
+from placement.auth.strategy import is_console, is_open
+from placement.domain.identity import CURRENT_REQUEST, Identity, serve_request
+from placement.errors import Invalid, NotFound, Unauthorized
+from placement.telemetry.record import KEY as RECORD
+from placement.telemetry.record import RequestRecord
+from placement.tuning import MANY_NEW_OBJECTS, collect
 
 View = Callable[..., Response]
 
@@ -136,3 +157,110 @@ def check_media(route: Route, request: Request) -> None:
     accepted = accepted_types(request) if route.answers_json else None
     if accepted is not None and not (accepted[JSON] or (route.also_answers and accepted[route.also_answers])):
         raise NotAcceptable
+
+
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods that change nothing."""
+
+
+Identify = Callable[[dict[str, Any]], Identity | None]
+"""Returns the caller of a request by its WSGI environment, or None if the credentials are missing or wrong."""
+
+
+def install(
+    app: Flask, server: Server, routes: Iterable[Route], *, identify: Identify, identify_visitor: Identify
+) -> None:
+    """Install the API in a Flask application; ``identify_visitor`` is for the pages of the console."""
+    app.url_map.strict_slashes = True
+    app.url_map.merge_slashes = False
+    app.before_request(lambda: _begin(identify, identify_visitor))
+    app.before_request(lambda: _begin_what_is_due(server))
+    app.after_request(_finish)
+    app.teardown_request(_end)
+    errors.register(app)
+    for path, resource in resources(routes).items():
+        # Without ``methods``, werkzeug accepts every method, so that 405 and HEAD are handled in one place.
+        app.url_map.add(LazyRule(path, endpoint=path))
+        app.view_functions[path] = _endpoint(server, resource)
+
+
+def _begin(identify: Identify, identify_visitor: Identify) -> None:
+    """Identify the caller and the microversion, in the reference's order."""
+    environ, may_write = request.environ, request.method not in READING
+    g.request_id = request_id = f"req-{uuid4()}"
+    g.version = g.identity = None
+    if may_write:
+        g.root_url = root_url(environ)  # Before anything is changed: it may refuse the request.
+    sent_id = environ.get("HTTP_X_OPENSTACK_REQUEST_ID")
+    serve_request(request_id, sent_id)
+    path = environ.get("PATH_INFO", "")
+    in_console = is_console(path)
+    if not is_open(path):
+        g.identity = identity = (identify_visitor if in_console else identify)(environ)
+        if identity is None:
+            raise Unauthorized
+        route = f"{request.method} {request.url_rule.rule if request.url_rule else ''}" if may_write else None
+        serve_request(request_id, sent_id, identity, route)
+    if not in_console:  # its pages have no microversion
+        requested = environ.get("HTTP_OPENSTACK_API_VERSION")
+        g.version = _newest_for(requested) if is_planner_path(path) else requested_version(requested)
+    _check_length(environ)
+    # werkzeug ignores how many slashes a path begins with.
+    if "\0" in path or path.startswith("//"):
+        raise NotFound(NO_SUCH_PATH)
+
+
+def _begin_what_is_due(server: Server) -> None:
+    if gc.get_count()[0] > MANY_NEW_OBJECTS:
+        collect()
+    now = monotonic()
+    for work in server.background:
+        if now >= work.due:
+            work.begin()
+
+
+def _newest_for(requested: str | None) -> Version:
+    """Return the newest microversion, whichever is requested: the planner API has no microversions.
+
+    Raises:
+        Invalid: the requested microversion is malformed.
+    """
+    with suppress(UnacceptableVersion):
+        requested_version(requested)
+    return MAXIMUM
+
+
+def _end(_error: BaseException | None) -> None:
+    CURRENT_REQUEST.set(None)
+
+
+def _check_length(environ: dict[str, str]) -> None:
+    length = environ.get("CONTENT_LENGTH")
+    if not length:
+        return
+    if not length.isdecimal():
+        raise Invalid("content-length header must be an integer")
+    if int(length) > 0 and not environ.get("CONTENT_TYPE"):
+        raise Invalid("content-type header required when content-length > 0")
+
+
+def _endpoint(server: Server, resource: Resource):  # type: ignore[no-untyped-def]
+    def serve(**parts: str) -> Response:
+        return resource.serve(Call(server, request, g.version, g.identity), **parts)
+
+    return serve
+
+
+def _finish(response: Response) -> Response:
+    # The outer middleware knows nothing of Flask.
+    record: RequestRecord | None = request.environ.get(RECORD)
+    if record is not None:
+        record.logged = CURRENT_REQUEST.get()
+        record.version = str(g.version) if g.version else None
+        record.route = request.url_rule.rule if request.url_rule else record.route
+    response.headers["x-openstack-request-id"] = g.request_id
+    if g.version is not None:
+        response.headers["openstack-api-version"] = f"{SERVICE} {g.version}"
+        vary = response.headers.get("vary")
+        response.headers["vary"] = f"{vary}, openstack-api-version" if vary else "openstack-api-version"
+    return response

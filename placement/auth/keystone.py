@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from keystonemiddleware.auth_token import AuthProtocol
 from webob.exc import HTTPServiceUnavailable, WSGIHTTPException
 
-from placement.auth.strategy import roles_in
+from placement.auth.strategy import is_console, is_open, roles_in
 from placement.domain.identity import Identity
 from placement.errors import ConfigurationError, Unavailable
-from placement.open_paths import is_console, is_open
 from placement.settings import Settings
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The interface of authentication strategies, the choice of the configured one, and ``noauth2``, for tests."""
+"""Strategies of authentication: which paths need one, the configured one, and ``noauth2``, for tests."""
 
 import logging
 from importlib import import_module
@@ -13,6 +13,24 @@ if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication, WSGIEnvironment
 
 LOG = logging.getLogger(__name__)
+
+HEALTH_PATHS = frozenset({"/healthcheck", "/readycheck"})
+OPEN_PATHS = HEALTH_PATHS | {"", "/"}
+"""Version discovery, also when mounted under a prefix, and health checks."""
+
+CONSOLE_PATH = "/ui"
+_CONSOLE_PAGES = f"{CONSOLE_PATH}/"
+_STATIC_FILES = f"{CONSOLE_PATH}/static/"
+
+
+def is_open(path: str) -> bool:
+    """Tell whether a path needs no credentials. Static files of the console reveal nothing about a cloud."""
+    return path in OPEN_PATHS or path.startswith(_STATIC_FILES)
+
+
+def is_console(path: str) -> bool:
+    """Tell whether a path is a page of the console."""
+    return path == CONSOLE_PATH or path.startswith(_CONSOLE_PAGES)
 
 
 class AuthStrategy(Protocol):

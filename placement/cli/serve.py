@@ -21,10 +21,10 @@ import click
 from gunicorn.app.base import BaseApplication
 
 from placement.app import create_app
+from placement.auth.strategy import CONSOLE_PATH
 from placement.cli.configuration import url_without_passwords
 from placement.errors import ConfigurationError, PlacementError
 from placement.logs import configure_logging
-from placement.open_paths import CONSOLE_PATH
 from placement.services.health import connection_limit
 from placement.settings import DatabaseSettings, Settings, load, with_own_database
 from placement.store.connection.database import Database

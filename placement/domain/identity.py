@@ -1,5 +1,6 @@
-"""The caller, whatever the strategy of authentication, and the origin of a change as the journal records it."""
+"""The caller, whatever the strategy of authentication, and the request that is being served."""
 
+import re
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -32,22 +33,43 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """A request and its sender. ``route`` is its method and path pattern."""
+class ServedRequest:
+    """A request, as log lines and the journal tell of it.
+
+    ``global_request_id`` is the client's own id. ``route``, method and path pattern, is known if the request may change
+    something.
+    """
 
     request_id: str
-    user: str
-    project: str
-    route: str
-
-    @property
-    def parts(self) -> tuple[str, str, str, str]:
-        """All fields in storable form: truncated, and without characters that a database might interpret."""
-        return _plain(self.request_id), _plain(self.user), _plain(self.project), _plain(self.route)
+    global_request_id: str | None = None
+    identity: Identity | None = None
+    route: str | None = None
 
 
-CURRENT_ORIGIN: ContextVar[Origin | None] = ContextVar("placement_origin", default=None)
-"""The request that this thread is serving, if it may change something; whoever serves requests sets it."""
+CURRENT_REQUEST: ContextVar[ServedRequest | None] = ContextVar("placement_request", default=None)
+"""The request that this thread is serving; whoever serves requests sets it."""
+
+_SENT_ID = re.compile(r"req-[0-9a-fA-F-]{36}")
+
+
+def serve_request(
+    request_id: str, sent_id: str | None, identity: Identity | None = None, route: str | None = None
+) -> None:
+    """Attach this thread's log lines and changes to a request; a client's id of an unusual form is left out."""
+    sent = sent_id if sent_id and _SENT_ID.fullmatch(sent_id) else None
+    CURRENT_REQUEST.set(ServedRequest(request_id, sent, identity, route))
+
+
+def current_origin() -> tuple[str, str, str, str] | None:
+    """Return what the journal records of the request that this thread serves: id, user, project and route.
+
+    They are truncated, and without characters that a database might interpret. None if it may change nothing.
+    """
+    request = CURRENT_REQUEST.get()
+    if request is None or request.identity is None or request.route is None:
+        return None
+    caller = request.identity
+    return _plain(request.request_id), _plain(caller.user_id), _plain(caller.project_id or ""), _plain(request.route)
 
 
 def _plain(text: str) -> str:

@@ -13,7 +13,7 @@ from placement.api.fields import UUID, Field, Json
 from placement.api.routes import ROUTES
 from placement.api.routing import Route, is_planner_path
 from placement.api.versions import MAXIMUM, MINIMUM, Version, Versioned
-from placement.open_paths import OPEN_PATHS
+from placement.auth.strategy import OPEN_PATHS
 from placement.openapi.answers import COMPONENTS, ERRORS, answers_to
 from placement.openapi.notes import (
     DESCRIPTION,

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from oslo_config import cfg
 
+from placement.auth.strategy import HEALTH_PATHS, OPEN_PATHS, is_open
 from placement.candidates.headroom.totals import CountedRequest
+from placement.domain.identity import CURRENT_REQUEST
 from placement.errors import ConfigurationError
-from placement.logs import CURRENT_REQUEST
-from placement.open_paths import HEALTH_PATHS, OPEN_PATHS, is_open
 from placement.settings import Settings
 from placement.settings.loading import module_for
 from placement.store.connection.database import Database

@@ -5,6 +5,7 @@
 
 import time
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from werkzeug.wsgi import ClosingIterator
@@ -14,7 +15,7 @@ from placement.store.connection.statements import statements_so_far
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-    from placement.logs import LoggedRequest
+    from placement.domain.identity import ServedRequest
 
 KEY = "placement.record"
 """The environ key for a request's record; no client header can set it."""
@@ -48,7 +49,7 @@ class RequestRecord:
         self.length = "-"
         self.route = NO_ROUTE
         self.version: str | None = None
-        self.logged: LoggedRequest | None = None
+        self.logged: ServedRequest | None = None
         self.statements = statements_so_far()
         self.duration_s = 0.0
 
@@ -96,7 +97,15 @@ class Observed:
             record.status = 500
             self._tell(record)
             raise
-        return ClosingIterator(body, lambda: self._tell(record))
+
+        def close() -> None:
+            try:
+                if close_body := getattr(body, "close", None):
+                    close_body()
+            finally:
+                self._tell(record)
+
+        return ClosingIterator(chain(body), close)
 
     def _tell(self, record: RequestRecord) -> None:
         record.end()

@@ -15,9 +15,9 @@ from placement.api.errors import SENTENCES, log_unexpected, status_of
 from placement.api.planner.explain_json import telling_steps
 from placement.api.planner.journal import follow_changes
 from placement.api.routing import View
+from placement.auth.strategy import CONSOLE_PATH
 from placement.errors import NotFound, PlacementError
 from placement.logs import RationedLog
-from placement.open_paths import CONSOLE_PATH
 from placement.ui import cloud_map, consumers, overview, shares, tree, try_request
 from placement.ui.changes import in_words, sees_journal
 from placement.ui.consumers import PROJECT_RULE

@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 from flask import Request, url_for
 
 from placement.api.call import Call
-from placement.api.candidate_query import search_options
 from placement.api.planner.headroom import request_of_text
 from placement.api.planner.journal import RULE as JOURNAL
 from placement.api.planner.journal import keeps_journal
@@ -109,7 +108,7 @@ def question_of(call: Call, address: MapAddress) -> MapQuestion:
         time=_past(call, address.at),
         knows_past=keeps_journal(call) and call.is_allowed(JOURNAL, project_id=None),
         profiles=[_ranked(call, name) for name in compared(call, address)] if request else [],
-        options=replace(search_options(call), shuffled=False),
+        options=replace(call.server.search, shuffled=False),
         locks=tuple(planner.exclusive.values()),
     )
 

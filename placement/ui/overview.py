@@ -152,7 +152,7 @@ def _flavors(call: Call) -> list[FlavorRoom] | None:
     if not flavors or not call.is_allowed(HEADROOM):
         return None
     try:
-        requests, locks = requests_of_flavors(flavors), call.server.settings.locks_for_all
+        requests, locks = requests_of_flavors(flavors), call.server.locks
         rooms = headrooms(call.database, requests, Listing(models=False), locks=locks)
     except Invalid:
         return []

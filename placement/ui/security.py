@@ -11,10 +11,9 @@ from urllib.parse import urlsplit
 from flask import Request, Response
 
 from placement.api.call import Call
-from placement.api.dispatch import Identifier
+from placement.auth.strategy import AuthStrategy
 from placement.domain.identity import Identity
 from placement.errors import Forbidden, Invalid
-from placement.open_paths import is_console
 from placement.settings import Settings
 
 HEADERS = {
@@ -40,14 +39,14 @@ class Visitors:
     machine (DNS rebinding): the Host header must name this machine itself.
     """
 
-    def __init__(self, strategy: Identifier, settings: Settings) -> None:
+    def __init__(self, strategy: AuthStrategy, settings: Settings) -> None:
         self._strategy = strategy
         self._admits_all = settings.auth_strategy == "noauth2"
         self._local_only = settings.auth_is_implicit
 
     def identify(self, environ: dict[str, Any]) -> Identity | None:
         """Return the caller, or None if the credentials are missing or wrong."""
-        if self._admits_all and TOKEN_HEADER not in environ and is_console(environ.get("PATH_INFO", "")):
+        if self._admits_all and TOKEN_HEADER not in environ:
             if self._local_only and not _names_this_machine(environ.get("HTTP_HOST", "")):
                 raise Forbidden(
                     "No authentication is configured, so the console is served at http://localhost and "

@@ -12,10 +12,9 @@ from flask import Response, url_for
 
 from placement.allocators.entries import Number
 from placement.allocators.ranking_profile import RankingProfile
-from placement.api.call import Call
-from placement.api.candidate_query import candidate_request, judge_in_force, ranking_of, search_options
+from placement.api.call import Call, root_url
+from placement.api.candidate_query import candidate_request
 from placement.api.errors import status_of
-from placement.api.middleware import root_url
 from placement.api.planner.explain import FIRST_VERSION
 from placement.api.planner.explain_json import ExplainJson, explanation_json
 from placement.api.query import Query
@@ -210,9 +209,9 @@ def _tried(
     request = candidate_request(query, version)
     # One more than shown tells whether there are more. No randomness, so that successive pages are consistent.
     request = replace(request, limit=min(request.limit or MAX_CANDIDATES + 1, MAX_CANDIDATES + 1))
-    options, ranking = replace(search_options(call), shuffled=False), ranking_of(call)
+    options, ranking = replace(call.server.search, shuffled=False), call.ranking
     ranking = ranking and replace(ranking, seed=None, profile=profile or ranking.profile)
-    judge = call.server.fragmentation_judges.judge_for(profile) if profile else judge_in_force(call)
+    judge = call.server.fragmentation_judges.judge_for(profile) if profile else call.server.judge
     return trial(call.database, request, options=options, ranking=ranking, judge=judge, showing=showing)
 
 

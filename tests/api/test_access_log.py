@@ -4,11 +4,12 @@ import logging
 import re
 import uuid
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from placement.app import create_app
-from placement.logs import CURRENT_REQUEST, LoggedRequest
+from placement.domain.identity import CURRENT_REQUEST, ServedRequest
 from placement.settings import AccessLogSettings, DatabaseSettings, Settings
 from placement.telemetry.record import Observed, RequestRecord
 from tests.api.conftest import Api
@@ -41,9 +42,9 @@ def lines() -> Iterator[list[logging.LogRecord]]:
     logger.setLevel(logging.NOTSET)
 
 
-def request_of(record: logging.LogRecord) -> LoggedRequest:
+def request_of(record: logging.LogRecord) -> ServedRequest:
     found = vars(record)["request"]
-    assert isinstance(found, LoggedRequest)
+    assert isinstance(found, ServedRequest)
     return found
 
 
@@ -101,6 +102,25 @@ def test_what_fails_outside_of_the_api_is_seen_too() -> None:
     with pytest.raises(OSError, match="broken"):
         Observed(broken, [seen.append])({"REQUEST_METHOD": "GET"}, lambda *_answer: lambda _text: None)
     assert [(record.status, record.route) for record in seen] == [(500, "none")]
+
+
+class _Unclosable(list[bytes]):
+    def close(self) -> None:
+        raise OSError("the client has gone")
+
+
+def test_an_answer_that_cannot_be_closed_is_seen_too() -> None:
+    seen: list[RequestRecord] = []
+
+    def answered(_environ: object, start_response: Any) -> list[bytes]:
+        start_response("200 OK", [])
+        return _Unclosable([b"text"])
+
+    body: Any = Observed(answered, [seen.append])({"REQUEST_METHOD": "GET"}, lambda *_answer: lambda _text: None)
+    assert list(body) == [b"text"]
+    with pytest.raises(OSError, match="gone"):
+        body.close()
+    assert [record.status for record in seen] == [200]
 
 
 def test_probes_are_no_news_while_all_is_well(api: Api, lines: list[logging.LogRecord]) -> None:

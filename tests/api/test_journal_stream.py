@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from placement.api.middleware import Connection
+from placement.api.connections import Connection
 from placement.api.planner.journal_feed import Following, Listeners, Pace, TooManyListeners
 from placement.app import create_app
 from placement.services.journal import newest, prune

@@ -22,7 +22,7 @@ from flask import Flask
 from sqlalchemy import text
 
 from placement.app import create_app
-from placement.domain.identity import CURRENT_ORIGIN, Origin
+from placement.domain.identity import CURRENT_REQUEST, Identity, ServedRequest
 from placement.services.journal import put_in_order
 from placement.settings import DatabaseSettings, Settings
 from placement.store.tables import REFERENCE_TABLES
@@ -98,12 +98,12 @@ class Worker:
         """Return what changes a thousand random hosts at once, in the journal as a request does."""
 
         def changed(number: int) -> None:
-            CURRENT_ORIGIN.set(Origin("req-burst", "admin", "admin", "PUT /somewhere"))
+            CURRENT_REQUEST.set(ServedRequest("req-burst", identity=Identity("admin", "admin"), route="PUT /somewhere"))
             with self._database.writer.begin() as connection:
                 providers = connection.scalars(WITH_VCPUS).all()
                 chosen = Random(number).sample(providers, min(BURST, len(providers)))
                 connection.execute(change, [{"provider": provider, "number": number} for provider in chosen])
-            CURRENT_ORIGIN.set(None)
+            CURRENT_REQUEST.set(None)
 
         return changed
 

@@ -10,7 +10,7 @@ from pycadf import cadftaxonomy
 from pycadf.event import Event
 from pycadf.resource import Resource
 
-from placement.domain.identity import CURRENT_ORIGIN, Origin
+from placement.domain.identity import CURRENT_REQUEST, Identity, ServedRequest
 from tests import servers
 from tests.cli.commands import Command
 from tests.databases import migrate, open_database
@@ -18,6 +18,8 @@ from tests.deploy.programs import program
 from tests.rows_of_a_cloud import fill
 
 ROOT = Path(__file__).parents[2]
+
+REQUEST = ServedRequest("req-1", identity=Identity("alice", "blue"), route="PUT /allocations/<consumer_uuid>")
 
 
 class Audited:
@@ -69,9 +71,9 @@ def as_pycadf_has_it(event: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.filterwarnings("ignore:Invalid uuid")
 def test_every_change_becomes_an_event_of_the_standard(audited: Audited, file: Path) -> None:
-    CURRENT_ORIGIN.set(Origin("req-1", "alice", "blue", "PUT /allocations/<consumer_uuid>"))
+    CURRENT_REQUEST.set(REQUEST)
     audited.change("one")
-    CURRENT_ORIGIN.set(None)
+    CURRENT_REQUEST.set(None)
     assert audited.write().returncode == 0
     told = events(file)
     assert {event["target"]["typeURI"].rpartition("/")[2] for event in told} >= {"allocation", "inventory", "provider"}
@@ -95,9 +97,9 @@ def test_every_change_becomes_an_event_of_the_standard(audited: Audited, file: P
 
 def test_an_event_has_the_names_that_the_planner_file_knows(audited: Audited, file: Path, tmp_path: Path) -> None:
     (tmp_path / "planner.yaml").write_text("names: {users: {alice: Alice}, projects: {blue: Research}}\n")
-    CURRENT_ORIGIN.set(Origin("req-1", "alice", "blue", "PUT /allocations/<consumer_uuid>"))
+    CURRENT_REQUEST.set(REQUEST)
     audited.change("one")
-    CURRENT_ORIGIN.set(None)
+    CURRENT_REQUEST.set(None)
     audited.write()
     initiator = events(file)[0]["initiator"]
     assert (initiator["id"], initiator["name"], initiator["project_name"]) == ("alice", "Alice", "Research")

@@ -5,12 +5,12 @@ from contextlib import contextmanager
 
 from sqlalchemy import Connection, text
 
-from placement.domain.identity import CURRENT_ORIGIN, Origin
+from placement.domain.identity import CURRENT_REQUEST, Identity, ServedRequest
 from placement.store.connection.database import Database
 from placement.store.locks import pass_write_gate
 
 VCPU, MEMORY_MB, DISK_GB = 0, 1, 2
-A_REQUEST = Origin("req-1", "u", "p", "PUT /allocations/<consumer_uuid>")
+A_REQUEST = ServedRequest("req-1", identity=Identity("u", "p"), route="PUT /allocations/<consumer_uuid>")
 
 Spot = tuple[int, int]
 
@@ -125,10 +125,10 @@ def _usage(rows: Iterable[tuple[int, int, int]]) -> dict[Spot, int]:
 
 
 @contextmanager
-def by_request(origin: Origin = A_REQUEST) -> Iterator[None]:
+def by_request(request: ServedRequest = A_REQUEST) -> Iterator[None]:
     """Attribute everything written meanwhile to a request of this server in the journal."""
-    token = CURRENT_ORIGIN.set(origin)
+    token = CURRENT_REQUEST.set(request)
     try:
         yield
     finally:
-        CURRENT_ORIGIN.reset(token)
+        CURRENT_REQUEST.reset(token)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from placement.domain.identity import Origin
+from placement.domain.identity import Identity, ServedRequest
 from placement.store.connection.database import Database
 from placement.store.lifecycle import schema
 from tests.rows_of_a_cloud import fill
@@ -75,13 +75,14 @@ def test_any_mix_of_statements_can_be_replayed(migrated: Database, seed: int) ->
     assert {row.request_id for row in rows} == {None}
 
 
-ORIGIN = Origin("req-1", "o'brien\\'; DROP TABLE users; --\x1f\0", "Zo\u00eb", "PUT /allocations/<consumer_uuid>")
+CALLER = Identity("o'brien\\'; DROP TABLE users; --\x1f\0", "Zo\u00eb")
+REQUEST = ServedRequest("req-1", identity=CALLER, route="PUT /allocations/<consumer_uuid>")
 
 
 def test_every_row_of_a_request_tells_whose_it_is_and_none_that_comes_after_it(migrated: Database) -> None:
     with migrated.writer.begin() as connection:
         before = len(journal_rows(connection))
-    with by_request(ORIGIN):
+    with by_request(REQUEST):
         fill(migrated)
     with migrated.writer.begin() as connection:
         allocate(connection, "c1", {(1, VCPU): 5})

@@ -15,17 +15,17 @@ from oslo_context.context import RequestContext
 from oslo_log import log as oslo_log
 from oslo_log.formatters import ContextFormatter
 
-from placement.domain.identity import Identity
-from placement.logs import RequestFormatter, log_for, log_for_none
+from placement.domain.identity import CURRENT_REQUEST, Identity, serve_request
+from placement.logs import RequestFormatter
 from placement.settings import LoggingSettings
 
 pytestmark = pytest.mark.exhaustive  # starts processes
 
 PROGRAM = """
 import logging, warnings
-from placement.domain.identity import Identity
+from placement.domain.identity import CURRENT_REQUEST, Identity, serve_request
 from placement.errors import ConfigurationError
-from placement.logs import configure_logging, log_for, log_for_none
+from placement.logs import configure_logging
 from placement.settings import load
 try:
     configure_logging(load())
@@ -33,7 +33,7 @@ except ConfigurationError as error:
     raise SystemExit(str(error))
 log = logging.getLogger("placement.test")
 log.info("outside %s", "a request")
-log_for("req-1", "anything\\nat all", Identity("alice", "p1", user_domain_id="home"))
+serve_request("req-1", "anything\\nat all", Identity("alice", "p1", user_domain_id="home"))
 log.info("inside")
 log.debug("details")
 logging.getLogger("sqlalchemy").info("chatter")
@@ -42,9 +42,9 @@ try:
     1 / 0
 except ZeroDivisionError:
     log.exception("failed")
-log_for("req-2", "req-" + "0" * 36)
+serve_request("req-2", "req-" + "0" * 36)
 log.info("relayed")
-log_for_none()
+CURRENT_REQUEST.set(None)
 log.info("finished")
 """
 
@@ -95,9 +95,9 @@ def test_a_line_is_the_one_that_oslo_log_writes(caller: Identity | None, sent_id
     oslo_log.register_options(options)
     options([])
     record = logging.LogRecord("placement.test", logging.INFO, __file__, 1, "%d hosts", (3,), None)
-    log_for("req-1", sent_id, caller)
+    serve_request("req-1", sent_id, caller)
     ours = RequestFormatter(options=LoggingSettings()).format(record)
-    log_for_none()
+    CURRENT_REQUEST.set(None)
     who = caller or Identity("")
     named = ("user_id", "project_id", "system_scope", "domain_id", "user_domain_id", "project_domain_id")
     values = {name: getattr(who, name) for name in named}

@@ -33,7 +33,7 @@ def explain_candidates(call: Call) -> Response:
     explained = explanation_of(
         call.database,
         request,
-        locks=settings.locks_for_all,
+        locks=call.server.locks,
         profile=settings.planner.profile_in_force if settings.ranking.enabled else None,
     )
     granular = tuple(group.suffix for group in request.groups if group.is_granular)

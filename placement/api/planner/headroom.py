@@ -79,7 +79,7 @@ def count(call: Call) -> Response:
         mix=_mix(body["mix"], requests) if "mix" in body else None,
         changes=changes_of(body),
         options=options,
-        locks=call.server.settings.locks_for_all,
+        locks=call.server.locks,
     )
     answer = headrooms_json(counts)
     for name, written in queries.items():
@@ -119,7 +119,7 @@ def count_query(call: Call) -> Response:
     """
     request = request_of_query(call.query)
     listing = Listing(trees=True, limit=min(request.limit or Listing().limit, MAX_LISTED))
-    counts = headrooms(call.database, {QUERY_NAME: request}, listing, locks=call.server.settings.locks_for_all)
+    counts = headrooms(call.database, {QUERY_NAME: request}, listing, locks=call.server.locks)
     return call.json(counted_json(counts.rooms[QUERY_NAME], counts))
 
 

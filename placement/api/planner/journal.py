@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from flask import Response
 
 from placement.api.call import JSON, Call
+from placement.api.connections import EVENT_STREAM, KEEPER, connection_number
 from placement.api.fields import text
-from placement.api.middleware import EVENT_STREAM, KEEPER, connection_number
 from placement.api.planner.journal_feed import Following, entry_json, moment_of, next_event, opening, time_text
 from placement.api.query import ANY, CANONICAL_UUID
 from placement.api.routing import planner_route

@@ -19,7 +19,7 @@ from typing import Any
 
 import orjson
 
-from placement.api.middleware import Connection
+from placement.api.connections import Connection
 from placement.errors import Gone, Invalid, Unavailable
 from placement.services.journal import newest, read_feed
 from placement.store.connection.database import Database

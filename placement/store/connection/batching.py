@@ -160,10 +160,9 @@ class BackgroundWork:
         self.thread: threading.Thread | None = None
         """The thread that works, or worked last."""
 
-    def begin_if_due(self) -> None:
-        """Begin, unless it is not time to, or still under way."""
-        now = time.monotonic()
-        if now >= self.due and (self.thread is None or not self.thread.is_alive()):
-            self.due = now + self._every_s
+    def begin(self) -> None:
+        """Begin, unless it is still under way."""
+        if self.thread is None or not self.thread.is_alive():
+            self.due = time.monotonic() + self._every_s
             self.thread = threading.Thread(target=self._work, name=self._name, daemon=True)
             self.thread.start()

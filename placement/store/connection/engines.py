@@ -12,7 +12,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import OperationalError
 
-from placement.domain.identity import CURRENT_ORIGIN, Origin
+from placement.domain.identity import current_origin
 from placement.settings import DatabaseSettings
 from placement.store.connection.direct import unmet
 from placement.store.connection.faults import is_cut_off
@@ -250,13 +250,13 @@ _IS_SET = "placement_request_is_set"
 
 def _begin_directly(connection: Connection) -> None:
     if text := connection.get_execution_options().get(_BEGIN, "BEGIN"):
-        origin = CURRENT_ORIGIN.get() if _writes(connection) else None
+        origin = current_origin() if _writes(connection) else None
         begin(connection, text if origin is None else f"{text}; {_setting(origin)}")
 
 
 def _begin_on_postgresql(connection: Connection) -> None:
     _begin(connection)
-    if _writes(connection) and (origin := CURRENT_ORIGIN.get()) is not None:
+    if _writes(connection) and (origin := current_origin()) is not None:
         connection.exec_driver_sql(_setting(origin))
 
 
@@ -271,7 +271,7 @@ def _begin_on_mariadb(connection: Connection) -> None:
     execute_raw(connection, text)
     if not _writes(connection):
         return
-    if (origin := CURRENT_ORIGIN.get()) is not None:
+    if (origin := current_origin()) is not None:
         execute_raw(connection, f"SET {REQUEST_VARIABLE} = {_quoted(origin)}")
         connection.info[_IS_SET] = True
     elif connection.info.pop(_IS_SET, False):
@@ -283,23 +283,23 @@ def _begin_on_sqlite(connection: Connection) -> None:
     _begin(connection)
     if _writes(connection):
         connection.info.pop(_NEWEST_BEFORE, None)
-        if CURRENT_ORIGIN.get() is not None:
+        if current_origin() is not None:
             connection.info[_NEWEST_BEFORE] = connection.exec_driver_sql(_NEWEST).scalar() or 0
 
 
 def _complete_on_sqlite(connection: Connection) -> None:
     """Complete the journal rows of a transaction before it commits."""
-    newest_before, origin = connection.info.pop(_NEWEST_BEFORE, None), CURRENT_ORIGIN.get()
+    newest_before, origin = connection.info.pop(_NEWEST_BEFORE, None), current_origin()
     if newest_before is not None and origin is not None:
-        connection.exec_driver_sql(_COMPLETE, (*(part or None for part in origin.parts), newest_before))
+        connection.exec_driver_sql(_COMPLETE, (*(part or None for part in origin), newest_before))
 
 
-def _setting(origin: Origin) -> str:
+def _setting(origin: tuple[str, ...]) -> str:
     return f"SET LOCAL {REQUEST_SETTING} = {_quoted(origin)}"
 
 
-def _quoted(origin: Origin) -> str:
-    return "'" + SEPARATOR.join(origin.parts).replace("'", "''") + "'"
+def _quoted(origin: tuple[str, ...]) -> str:
+    return "'" + SEPARATOR.join(origin).replace("'", "''") + "'"
 
 
 class DatabaseFile:
