@@ -9,6 +9,7 @@ from flask import Flask
 
 from placement.advisories import warn_of_old_libraries
 from placement.api.call import Server
+from placement.api.candidate_query import ranking_in_force, search_options
 from placement.api.connections import EVENT_STREAM, HandsOver
 from placement.api.middleware import BehindProxy, wrap_with_cors
 from placement.api.planner.headroom import requests_of_flavors
@@ -17,11 +18,9 @@ from placement.api.routes import PLAIN_ROUTES, ROUTES
 from placement.api.routing import LazyRule, install
 from placement.auth import AuthStrategy, strategy_from
 from placement.auth.policy import Policy
-from placement.candidates.ranking import Ranking
 from placement.domain.search_plan import LIMITS, CandidateRequest, SearchLimits
 from placement.errors import ConfigurationError, InvalidAt
 from placement.policies import operations
-from placement.services.allocation_candidates import SearchOptions
 from placement.services.bulk_read import StandingAudit
 from placement.services.cloud_cache import load
 from placement.services.cloud_check import cloud_check
@@ -97,7 +96,7 @@ def _server(settings: Settings, limits: SearchLimits, database: Database) -> Ser
     policy = Policy(settings, operations())
     policy.prepare()
     judges, audit = FragmentationJudges(settings.planner.profiles), StandingAudit(database)
-    ranking = _ranking(settings) if settings.ranking.enabled else None
+    ranking = ranking_in_force(settings)
     load(database)
     meters = meters_for(database, settings, _flavors(settings))
     return Server(
@@ -112,29 +111,11 @@ def _server(settings: Settings, limits: SearchLimits, database: Database) -> Ser
         background=(*_background(database, settings, audit), *judges.refreshing(database)),
         plain_gate=_plain_gate(settings),
         locks=settings.locks_for_all,
-        search=_search_options(settings, limits),
+        search=search_options(settings, limits),
         ranking=ranking,
         judge=judges.judge_for(ranking.profile) if ranking else None,
         meters=meters,
     )
-
-
-def _search_options(settings: Settings, limits: SearchLimits) -> SearchOptions:
-    chosen, ranks = settings.placement, settings.ranking.enabled
-    default = "breadth-first" if ranks else "depth-first"
-    return SearchOptions(
-        max_candidates=chosen.max_allocation_candidates if chosen.max_allocation_candidates >= 0 else None,
-        breadth_first=(chosen.allocation_candidates_generation_strategy or default) == "breadth-first",
-        # A random sample has no order; in a ranking, chance only decides between trees of nearly equal score.
-        shuffled=chosen.randomize_allocation_candidates and not ranks,
-        limits=limits,
-        locks=settings.locks_for_all,
-    )
-
-
-def _ranking(settings: Settings) -> Ranking:
-    levels = tuple(settings.planner.levels.values())
-    return Ranking(settings.planner.profile_in_force, levels=levels, near_equal=settings.ranking.near_equal)
 
 
 def _background(database: Database, settings: Settings, audit: StandingAudit) -> Iterator[BackgroundWork]:

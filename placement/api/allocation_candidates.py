@@ -7,11 +7,11 @@ compares the result with plainly built dictionaries.
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from itertools import chain
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from flask import Response
 
@@ -186,18 +186,6 @@ def _summaries(shown: Sequence[TreeMember], answer: Answer, uuids: Mapping[int, 
     ]
 
 
-class _Texts(dict[Any, str]):
-    """Text by what it describes, written on first use: many hosts of a cloud have the same stock and traits."""
-
-    def __init__(self, write: Callable[[Any], str]) -> None:
-        super().__init__()
-        self._write = write
-
-    def __missing__(self, key: Any) -> str:
-        text = self[key] = self._write(key)
-        return text
-
-
 def _resources(answer: Answer, version: Version) -> dict[int, str]:
     """Return each provider's capacity and usage; before 1.27, only of the requested classes."""
     requested = {name for slot in answer.plan.slots for name, _amount in slot.resources}
@@ -207,23 +195,23 @@ def _resources(answer: Answer, version: Version) -> dict[int, str]:
         if version >= (1, 27) or name in requested
     }
 
+    @cache  # many hosts of a cloud have the same stock and traits
     def text(stock: StockRow) -> str:
         class_id, total, reserved, ratio, used = stock
         if class_id not in names:
             return ""
         return f'{names[class_id]}:{{"capacity":{whole_capacity(total, reserved, ratio)},"used":{int(used)}}}'
 
-    texts = _Texts(text).__getitem__
     members, stocks = answer.providers.members, answer.providers.stocks
     # Providers outside the answer's trees may have been read as well.
-    return {id_: ",".join(filter(None, map(texts, rows))) for id_, rows in stocks.items() if id_ in members}
+    return {id_: ",".join(filter(None, map(text, rows))) for id_, rows in stocks.items() if id_ in members}
 
 
 def _traits(providers: Summaries) -> dict[int, str]:
     """Return the traits of each provider that has any."""
     names = providers.trait_names
-    texts = _Texts(lambda ids: ",".join([f'"{names[id_]}"' for id_ in ids]))
-    return {id_: texts[tuple(ids)] for id_, ids in providers.traits.items()}
+    text = cache(lambda ids: ",".join([f'"{names[id_]}"' for id_ in ids]))
+    return {id_: text(tuple(ids)) for id_, ids in providers.traits.items()}
 
 
 LOG = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""/allocations: what consumers hold of providers."""
+"""/allocations: what consumers hold of providers; and /reshaper, which moves it together with inventories."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,12 +7,16 @@ from flask import Response
 
 from placement.api.call import Call
 from placement.api.fields import ANYTHING, UUID, Array, Map, Object, integer, text
+from placement.api.inventories import ALL as ALL_INVENTORIES
+from placement.api.inventories import inventory_of
 from placement.api.routing import Route
 from placement.api.versions import Versioned
 from placement.domain.allocation import Claim, ConsumerAllocations, ProviderAllocations
 from placement.domain.names import MAX_NAME_LENGTH, NAME_PATTERN, UNTYPED, canonical_uuid, is_uuid_like
 from placement.errors import Invalid
 from placement.services import allocations as service
+from placement.services import reshaper
+from placement.services.reshaper import ReshapedInventories
 
 UUID_KEY = "[0-9a-fA-F-]{36}"
 
@@ -160,6 +164,32 @@ def delete(call: Call, consumer_uuid: str) -> Response:
     return call.empty()
 
 
+RESHAPED = Versioned(
+    {
+        max(since, (1, 30)): Object(
+            {"inventories": Map(UUID_KEY, ALL_INVENTORIES, smallest=1), "allocations": by_consumer(since)}
+        )
+        for since in ENTRIES
+        if since > (1, 13)
+    }
+)
+
+
+def reshape(call: Call) -> Response:
+    """Replace inventories and allocations together, all or none."""
+    body = call.body(RESHAPED)
+    reshaped = {
+        uuid: ReshapedInventories(
+            entry["resource_provider_generation"],
+            {name: inventory_of(amounts) for name, amounts in entry["inventories"].items()},
+        )
+        for uuid, entry in body["inventories"].items()
+    }
+    locks = call.server.locks
+    reshaper.reshape(call.database, reshaped, claims_of(call, body["allocations"]), locks=locks)
+    return call.empty()
+
+
 ONE_CONSUMER = "/allocations/<consumer_uuid>"
 OF_PROVIDER = "/resource_providers/<uuid>/allocations"
 ROUTES = (
@@ -168,4 +198,5 @@ ROUTES = (
     Route("PUT", ONE_CONSUMER, replace, rule=RULE + "update", body=PUT),
     Route("DELETE", ONE_CONSUMER, delete, rule=RULE + "delete"),
     Route("GET", OF_PROVIDER, show_provider, rule="placement:resource_providers:allocations:list", answers_json=True),
+    Route("POST", "/reshaper", reshape, rule="placement:reshaper:reshape", since=(1, 30), body=RESHAPED),
 )

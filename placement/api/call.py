@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import orjson
 from flask import Request, Response, g
+from werkzeug.datastructures import MIMEAccept
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 from werkzeug.http import http_date
 
@@ -80,11 +81,7 @@ IN_A_PATH = "!$&'()*+,/:;=@~%"
 
 
 def root_url(environ: dict[str, Any]) -> str:
-    """Return the URL of this API's root, without a trailing slash.
-
-    Raises:
-        Invalid: the Host header is malformed.
-    """
+    """Return the URL of this API's root, without a trailing slash; Invalid if the Host header is malformed."""
     host = environ.get("HTTP_HOST") or f"{environ['SERVER_NAME']}:{environ['SERVER_PORT']}"
     if not is_host(host):
         raise Invalid("The Host header has to be a host, or a host and a port.")
@@ -101,6 +98,21 @@ def is_host(value: str) -> bool:
 
 
 JSON = "application/json"
+
+WORD = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+MEDIA_RANGE = re.compile(rf"\s*({WORD}/{WORD}\s*(;.*)?)?")
+
+
+def accepted_types(request: Request) -> MIMEAccept | None:
+    """Return what a client accepts, or None if that is anything.
+
+    As in openstack-placement, a header with an entry that names no media type, such as ``*`` or ``json``, is ignored.
+    """
+    accepted = request.accept_mimetypes
+    if not accepted:
+        return None
+    is_well_formed = all(map(MEDIA_RANGE.fullmatch, request.headers["accept"].split(",")))
+    return accepted if is_well_formed else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""The query string of GET /allocation_candidates, parsed by the rules of its microversion into a CandidateRequest."""
+"""The query string of GET /allocation_candidates, parsed by the rules of its microversion into a CandidateRequest.
+
+Also how the operator has configured the search.
+"""
 
 import re
 from collections.abc import Iterable
@@ -14,8 +17,11 @@ from placement.api.query import (
     parse_resources,
 )
 from placement.api.versions import Version, Versioned
-from placement.domain.search_plan import CandidateRequest, RequestGroup
+from placement.candidates.ranking import Ranking
+from placement.domain.search_plan import CandidateRequest, RequestGroup, SearchLimits
 from placement.errors import Invalid
+from placement.services.allocation_candidates import SearchOptions
+from placement.settings import Settings
 
 BAD_VALUE = "placement.query.bad_value"
 MISSING_VALUE = "placement.query.missing_value"
@@ -53,21 +59,10 @@ _PREFIXES = Versioned(
     }
 )
 _SUFFIX = Versioned({(1, 10): NUMBER, (1, 33): SUFFIX})
-_KEY = Versioned(
-    {
-        (1, 10): re.compile("(resources|required|member_of)()"),
-        (1, 25): re.compile(f"(resources|required|member_of|in_tree)({NUMBER})?"),
-        (1, 33): re.compile(f"(resources|required|member_of|in_tree)({SUFFIX})?"),
-    }
-)
 
 
 def candidate_request(query: Query, version: Version) -> CandidateRequest:
-    """Return the request that a query string describes.
-
-    Raises:
-        Invalid: with the reference's messages and codes.
-    """
+    """Return the request that a query string describes, or Invalid with the reference's messages and codes."""
     patterns = [f"{prefix}({_SUFFIX.at(version)})?" for prefix in _PREFIXES.at(version)]
     query.check(KEYS.at(version), patterns=patterns, required=() if patterns else ("resources",))
     root_required, root_forbidden = _root_traits(query)
@@ -108,8 +103,8 @@ def _limit(value: str | None) -> int | None:
 
 def _suffixes(query: Query, version: Version) -> Iterable[str]:
     """Return the suffixes of all groups in the order of their first key."""
-    pattern = _KEY.at(version)
-    matches = (pattern.fullmatch(key) for key in query)
+    pattern = f"(resources|required|member_of|in_tree)({_SUFFIX.at(version)})?"
+    matches = (re.fullmatch(pattern, key) for key in query)
     return dict.fromkeys(match[2] or "" for match in matches if match)
 
 
@@ -207,3 +202,23 @@ def _check_traits(groups: tuple[RequestGroup, ...]) -> None:
             "Conflicting required and forbidden traits found in the following traits keys: "
             + ", ".join(sorted(conflicts))
         )
+
+
+def search_options(settings: Settings, limits: SearchLimits) -> SearchOptions:
+    """Return how the operator configured candidate generation."""
+    chosen, ranks = settings.placement, settings.ranking.enabled
+    default = "breadth-first" if ranks else "depth-first"
+    return SearchOptions(
+        max_candidates=chosen.max_allocation_candidates if chosen.max_allocation_candidates >= 0 else None,
+        breadth_first=(chosen.allocation_candidates_generation_strategy or default) == "breadth-first",
+        # A random sample has no order; in a ranking, chance only decides between trees of nearly equal score.
+        shuffled=chosen.randomize_allocation_candidates and not ranks,
+        limits=limits,
+        locks=settings.locks_for_all,
+    )
+
+
+def ranking_in_force(settings: Settings) -> Ranking | None:
+    """Return how the operator wants candidates ordered; None if no ranking is enabled."""
+    levels, near_equal = tuple(settings.planner.levels.values()), settings.ranking.near_equal
+    return Ranking(settings.planner.profile_in_force, levels, near_equal) if settings.ranking.enabled else None

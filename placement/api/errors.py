@@ -6,17 +6,16 @@ same message as a page of that type.
 """
 
 import logging
-import re
 from html import escape
 from http import HTTPStatus
 from typing import Any
 
 import orjson
 from flask import Flask, Request, Response, g, request
-from werkzeug.datastructures import MIMEAccept
 from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed as WrongMethod
 
+from placement.api.call import accepted_types
 from placement.api.planner.explain_json import explanation_json
 from placement.api.versions import MAXIMUM, MINIMUM, UnacceptableVersion
 from placement.errors import (
@@ -171,19 +170,3 @@ def _page(received: Request, status: HTTPStatus, detail: str) -> Response | None
     if accepted["text/plain"]:
         return Response(f"{title}\n\n{detail}\n", status, content_type="text/plain; charset=UTF-8")
     return None
-
-
-WORD = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-MEDIA_RANGE = re.compile(rf"\s*({WORD}/{WORD}\s*(;.*)?)?")
-
-
-def accepted_types(request: Request) -> MIMEAccept | None:
-    """Return what a client accepts, or None if that is anything.
-
-    As in openstack-placement, a header with an entry that names no media type, such as ``*`` or ``json``, is ignored.
-    """
-    accepted = request.accept_mimetypes
-    if not accepted:
-        return None
-    is_well_formed = all(map(MEDIA_RANGE.fullmatch, request.headers["accept"].split(",")))
-    return accepted if is_well_formed else None

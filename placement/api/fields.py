@@ -123,20 +123,12 @@ class Field:
 
 
 def load(field: Field, document: Any) -> Any:
-    """Return a validated body.
-
-    Raises:
-        Invalid: with the first of the outermost faults, in JSON Schema's words.
-    """
+    """Return a validated body, or Invalid with the first of the outermost faults, in JSON Schema's words."""
     return _loaded(field, document, lambda path, fault: in_schema("JSON does not validate", path, fault))
 
 
 def load_document(field: Field, document: Any) -> Any:
-    """Return the validated body of a request that has no counterpart in the reference.
-
-    Raises:
-        InvalidAt: with the first of the outermost faults and its place in the document.
-    """
+    """Return the same of a request without counterpart in the reference; InvalidAt names the place in the document."""
     return _loaded(field, document, lambda path, fault: InvalidAt(path, str(fault)))
 
 
@@ -166,11 +158,7 @@ def unexpected(key: str) -> Fault:
 
 
 def refuse_deep(document: Any) -> None:
-    """Refuse a document that nests deeper than functions that call themselves can follow; orjson counts fastest.
-
-    Raises:
-        Invalid: it does.
-    """
+    """Refuse a document that nests deeper than functions that call themselves can follow; orjson counts fastest."""
     try:
         orjson.dumps(document)
     except orjson.JSONEncodeError as error:

@@ -1,5 +1,7 @@
-"""/resource_providers/{uuid}/inventories: what a provider has of each resource class."""
+"""Inventories and usage: /resource_providers/{uuid}/inventories and /usages, and /usages of projects."""
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from flask import Response
@@ -8,8 +10,9 @@ from placement.api.call import Call
 from placement.api.fields import MAX_COLUMN_VALUE, Field, Map, Object, integer, number, text
 from placement.api.resource_providers import ONE_PROVIDER, body_for, path_of
 from placement.api.routing import Route
-from placement.domain.inventory import Inventory
-from placement.domain.names import NAME_PATTERN
+from placement.api.versions import Versioned
+from placement.domain.inventory import Inventory, TypeUsage
+from placement.domain.names import MAX_NAME_LENGTH, NAME_PATTERN, UNTYPED
 from placement.services import inventories as service
 from placement.services.inventories import NewInventories
 
@@ -123,8 +126,70 @@ def delete(call: Call, uuid: str, resource_class: str) -> Response:
     return call.empty()
 
 
+USAGES_RULE, PROVIDER_USAGES_RULE = "placement:usages", "placement:resource_providers:usages"
+ALL_TYPES = "all"
+
+_OWNER_ID = text(shortest=1, longest=255)
+# Only the beginning of "all" is anchored in the reference's pattern.
+_TYPE = text(pattern=f"{NAME_PATTERN}$|^{ALL_TYPES}.*|^{UNTYPED}", shortest=1, longest=MAX_NAME_LENGTH)
+USAGE_KEYS = Versioned(
+    {
+        (1, 9): {"project_id": _OWNER_ID, "user_id": _OWNER_ID},
+        (1, 38): {"project_id": _OWNER_ID, "user_id": _OWNER_ID, "consumer_type": _TYPE},
+    }
+)
+
+
+def show_usage(call: Call, uuid: str) -> Response:
+    """Return a provider's usage of each class that it has inventory of."""
+    usage = service.provider_usage(call.database, uuid)
+    return call.json({"resource_provider_generation": usage.generation, "usages": usage.amounts})
+
+
+def show_project(call: Call) -> Response:
+    """Return the usage of a project, or of one user in it."""
+    project_id, user_id = _whose(call)
+    return call.json({"usages": service.project_usage(call.database, project_id, user_id)})
+
+
+def show_project_by_type(call: Call) -> Response:
+    """Return the usage of a project, or of one user in it, by consumer type (from 1.38)."""
+    project_id, user_id = _whose(call)
+    usage = service.project_usage_by_type(call.database, project_id, user_id)
+    return call.json({"usages": _usage_by_type(usage, call.query.last("consumer_type"))})
+
+
+def _whose(call: Call) -> tuple[str, str | None]:
+    """Return project and user from the query, once the caller is authorized to see that project."""
+    project_id = call.query.last("project_id")
+    call.authorize(USAGES_RULE, project_id=project_id)
+    call.query.check(USAGE_KEYS.at(call.version), required=("project_id",))
+    assert project_id is not None
+    return project_id, call.query.last("user_id")
+
+
+def _usage_by_type(usage: Mapping[str | None, TypeUsage], consumer_type: str | None) -> dict[str, dict[str, int]]:
+    """Return usage keyed by type name: one type, all types merged, or each of them."""
+    if consumer_type == ALL_TYPES:
+        return {ALL_TYPES: _merged(usage)} if usage else {}
+    return {
+        type_ or UNTYPED: {**of_type.amounts, "consumer_count": of_type.consumers}
+        for type_, of_type in usage.items()
+        if consumer_type in (None, type_ or UNTYPED)
+    }
+
+
+def _merged(usage: Mapping[str | None, TypeUsage]) -> dict[str, int]:
+    """Sum over all types; consumer counts add up because a consumer has one type."""
+    amounts: Counter[str] = Counter()
+    for of_type in usage.values():
+        amounts.update(of_type.amounts)
+    return {**amounts, "consumer_count": sum(of_type.consumers for of_type in usage.values())}
+
+
 OF_PROVIDER = f"{ONE_PROVIDER}/inventories"
 OF_CLASS = f"{OF_PROVIDER}/<resource_class>"
+_OF_PROJECT: dict[str, Any] = {"view_rules": (USAGES_RULE,), "answers_json": True, "query": USAGE_KEYS}
 ROUTES = (
     Route("GET", OF_PROVIDER, list_inventories, rule=RULE + "list", answers_json=True),
     Route("POST", OF_PROVIDER, create, rule=RULE + "create", body=NEW),
@@ -133,4 +198,8 @@ ROUTES = (
     Route("GET", OF_CLASS, show, rule=RULE + "show", answers_json=True),
     Route("PUT", OF_CLASS, update, rule=RULE + "update", body=CHANGED),
     Route("DELETE", OF_CLASS, delete, rule=RULE + "delete"),
+    Route("GET", "/resource_providers/<uuid>/usages", show_usage, rule=PROVIDER_USAGES_RULE, answers_json=True),
+    # The policy check needs the project in the query.
+    Route("GET", "/usages", show_project, since=(1, 9), until=(1, 37), **_OF_PROJECT),
+    Route("GET", "/usages", show_project_by_type, since=(1, 38), **_OF_PROJECT),
 )

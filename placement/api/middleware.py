@@ -23,9 +23,6 @@ def wrap_with_cors(app: "WSGIApplication", settings: Settings) -> "WSGIApplicati
     """Wrap the application in the CORS middleware, or return it unchanged if no origin is allowed.
 
     It must come before authentication: browsers send preflight requests without credentials, to any path.
-
-    Raises:
-        ConfigurationError: an origin is allowed, but oslo.middleware is not installed or a value is invalid.
     """
     source = settings.source
     if source is None or not source.cors.allowed_origin:

@@ -35,11 +35,7 @@ class Query:
 
     @classmethod
     def parse(cls, query_string: bytes) -> "Query":
-        """Decode a query string. Parameters may also be separated by semicolons, as in openstack-placement.
-
-        Raises:
-            Invalid: it is not UTF-8, contains NUL characters or has too many parameters.
-        """
+        """Decode a query string, or Invalid. Semicolons separate parameters, too, as in openstack-placement."""
         try:
             text = query_string.decode("utf-8").replace(";", "&")
             pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MAX_PARAMETERS)
@@ -72,15 +68,9 @@ class Query:
     def check(
         self, rules: Mapping[str, Field], *, patterns: Collection[str] = (), required: tuple[str, ...] = ()
     ) -> None:
-        """Refuse unknown keys and values that break their rule.
+        """Refuse unknown keys, and values that break their rule, in the words that clients of the reference know.
 
-        Args:
-            rules: the known keys.
-            patterns: regular expressions for further keys; an unknown key is then reported as matching none of them.
-            required: keys that must be present.
-
-        Raises:
-            Invalid: with the wording that clients of the reference know.
+        ``patterns`` are regular expressions for further keys; ``required`` keys must be present.
         """
         for key in required:
             if key not in self._values:
@@ -123,11 +113,7 @@ _TRAITS_FORM = PREFIX + "Expected 'required' parameter value of the form: "
 
 
 def parse_resources(value: str) -> dict[str, int]:
-    """Return the amount of each resource class in ``VCPU:2,MEMORY_MB:1024``.
-
-    Raises:
-        Invalid: the value is malformed, or an amount is out of range.
-    """
+    """Return the amount of each resource class in ``VCPU:2,MEMORY_MB:1024``, or Invalid."""
     if not value.strip():
         raise _bad_resources("empty string")
     check_size("resources", value.split(","))
@@ -157,12 +143,9 @@ def _bad_resources(got: str) -> Invalid:
 
 
 def parse_required(values: Sequence[str], version: Version) -> tuple[ALL_OF_ANY, frozenset[str]]:
-    """Return the required traits, as sets of alternatives, and the forbidden ones.
+    """Return the required traits, as sets of alternatives, and the forbidden ones, or Invalid.
 
     ``values`` are all values of one key in query order. Before 1.39, only the last one counts.
-
-    Raises:
-        Invalid: a value is malformed, or uses syntax that the microversion does not have.
     """
     check_size("required", values)
     required: ALL_OF_ANY = []
@@ -202,12 +185,9 @@ def _listed_traits(value: str, version: Version) -> tuple[list[str], set[str]]:
 
 
 def parse_member_of(values: Sequence[str], version: Version, *, suffix: str = "") -> tuple[ALL_OF_ANY, frozenset[str]]:
-    """Return the required aggregates, as sets of alternatives, and the forbidden ones.
+    """Return the required aggregates, as sets of alternatives, and the forbidden ones, or Invalid.
 
     ``values`` are all values of one key; ``suffix`` is the key's suffix, for messages.
-
-    Raises:
-        Invalid: a value is malformed, or uses syntax that the microversion does not have.
     """
     if len(values) > 1 and version < SEVERAL_MEMBER_OF:
         raise Invalid(f"Multiple member_of{suffix} parameters are not supported")
@@ -244,11 +224,7 @@ def _aggregates(value: str) -> frozenset[str]:
 
 
 def parse_in_tree(value: str) -> str:
-    """Return the uuid of the provider that identifies the tree.
-
-    Raises:
-        Invalid: it is not a uuid.
-    """
+    """Return the uuid of the provider that identifies the tree, or Invalid."""
     uuid = value.strip()
     if not is_uuid_like(uuid):
         raise Invalid(f"{PREFIX}Expected 'in_tree' parameter to be a format of uuid. Got: {value}")
@@ -256,10 +232,6 @@ def parse_in_tree(value: str) -> str:
 
 
 def check_size(key: str, values: Sequence[str]) -> None:
-    """Refuse more conditions or listed values than one statement can hold.
-
-    Raises:
-        Invalid: there are too many.
-    """
+    """Refuse more conditions or listed values than one statement can hold."""
     if len(values) > MAX_CONDITIONS or sum(value.count(",") + 1 for value in values) > MAX_VALUES:
         raise Invalid(f"{PREFIX}too many values for {key!r}")

@@ -32,11 +32,7 @@ ONE_PROVIDER = "/resource_providers/<uuid>"
 
 
 def provider_filter(query: Query, version: Version) -> ProviderFilter:
-    """Return the filter that an already checked query string describes.
-
-    Raises:
-        Invalid: a value is malformed, or uses syntax that the microversion does not have.
-    """
+    """Return the filter that an already checked query string describes, or Invalid."""
     resources = query.last("resources")
     member_of, forbidden_aggregates = parse_member_of(query.every("member_of"), version)
     required, forbidden = parse_required(query.every("required"), version)

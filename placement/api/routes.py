@@ -5,16 +5,13 @@ from collections import defaultdict
 from flask import Response
 
 from placement.api import (
-    aggregates,
     allocation_candidates,
     allocations,
     health,
     inventories,
-    reshaper,
+    marks,
     resource_classes,
     resource_providers,
-    traits,
-    usages,
 )
 from placement.api.call import Call
 from placement.api.planner import (
@@ -37,12 +34,9 @@ PLAIN_ROUTES: tuple[Route, ...] = (
     *allocation_candidates.ROUTES,
     *resource_providers.ROUTES,
     *inventories.ROUTES,
-    *aggregates.ROUTES,
-    *traits.ROUTES,
+    *marks.ROUTES,
     *resource_classes.ROUTES,
     *allocations.ROUTES,
-    *usages.ROUTES,
-    *reshaper.ROUTES,
 )
 
 _PLANNER_RESOURCES: tuple[Route, ...] = (

@@ -17,8 +17,8 @@ from flask import Flask, Request, Response, g, request
 from werkzeug.routing import Rule
 
 from placement.api import errors
-from placement.api.call import JSON, Call, Server, root_url
-from placement.api.errors import MethodNotAllowed, NotAcceptable, UnsupportedMediaType, accepted_types
+from placement.api.call import JSON, Call, Server, accepted_types, root_url
+from placement.api.errors import MethodNotAllowed, NotAcceptable, UnsupportedMediaType
 from placement.api.fields import Field
 from placement.api.versions import (
     MAXIMUM,
@@ -220,11 +220,7 @@ def _begin_what_is_due(server: Server) -> None:
 
 
 def _newest_for(requested: str | None) -> Version:
-    """Return the newest microversion, whichever is requested: the planner API has no microversions.
-
-    Raises:
-        Invalid: the requested microversion is malformed.
-    """
+    """Return the newest microversion, whichever is requested; Invalid if that is malformed. The planner has none."""
     with suppress(UnacceptableVersion):
         requested_version(requested)
     return MAXIMUM

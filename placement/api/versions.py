@@ -36,9 +36,7 @@ class UnacceptableVersion(PlacementError):
 def requested_version(header: str | None) -> Version:
     """Return the microversion requested by the OpenStack-API-Version header, or the oldest if there is none.
 
-    Raises:
-        Invalid: the header is malformed.
-        UnacceptableVersion: this server does not support the microversion.
+    Invalid if the header is malformed, UnacceptableVersion if this server does not support the microversion.
     """
     requested = microversion_parse.get_version({"openstack-api-version": header or ""}, SERVICE)
     if not requested:

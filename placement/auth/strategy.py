@@ -44,11 +44,7 @@ class AuthStrategy(Protocol):
 
 
 def strategy_from(settings: Settings) -> AuthStrategy:
-    """Return the configured strategy, importing what it needs only now.
-
-    Raises:
-        ConfigurationError: the strategy is unknown, its extra is not installed, or its file cannot be read.
-    """
+    """Return the configured strategy, importing what it needs only now; ConfigurationError if it cannot be used."""
     name = settings.auth_strategy
     if name == "noauth2":
         if not settings.auth_is_implicit:

@@ -20,7 +20,7 @@ from placement.logs import configure_logging
 from placement.services.journal import read_feed
 from placement.settings.planner.values import OwnerNames
 from placement.store.connection.database import Database
-from placement.store.journal.cursor import BEGINNING, Cursor, cursor_from
+from placement.store.journal.order import BEGINNING, Cursor, cursor_from
 from placement.store.journal.reading import Entry
 from placement.store.journal.watched import ALLOCATION, CHANGED, CONSUMER, CREATED, DELETED, GENERATION, JOURNAL
 

@@ -17,7 +17,7 @@ from placement.openapi.document import body_schemas
 from placement.policies import list_rules
 from placement.settings.planner.keys import KEYS
 from placement.settings.values import MAX_BODY
-from placement.telemetry.meanings import MEANINGS
+from placement.telemetry.record import MEANINGS
 
 WIDTH, BAR = 120, "\\|"
 WHOLE_BODIES = {"": "aggregates", "{}": "consumers{}"}

@@ -10,9 +10,8 @@ from placement.store.connection.batching import BackgroundWork
 from placement.store.connection.database import Database, Transaction, reads, reads_anywhere, writes
 from placement.store.journal import order, reading
 from placement.store.journal import reading as store
-from placement.store.journal.cursor import BEGINNING, Cursor
 from placement.store.journal.history import PastProvider, extent, provider_at, prune_some
-from placement.store.journal.order import JournalOfAnother, NumberedMeanwhile
+from placement.store.journal.order import BEGINNING, Cursor, JournalOfAnother, NumberedMeanwhile
 from placement.store.journal.reading import Entry, EntryFilter, ToldChange
 from placement.store.tables import utc_now
 

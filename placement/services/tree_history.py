@@ -22,7 +22,7 @@ from placement.services.journal import put_in_order
 from placement.store.connection.database import Database, Transaction
 from placement.store.connection.statements import PreparedScalars, Values
 from placement.store.journal.changes import Along, JournalLook, TreeChanges, look, may_read_along, needs_numbers
-from placement.store.journal.cursor import Cursor
+from placement.store.journal.order import Cursor
 from placement.store.search.cloud_rows import cloud_rows
 
 MAX_AGE_S = 300.0

@@ -10,8 +10,7 @@ from sqlalchemy import ColumnElement, Select, bindparam, func, select
 
 from placement.store.connection.database import Transaction
 from placement.store.connection.statements import PreparedStatement, chunks
-from placement.store.journal.cursor import Cursor
-from placement.store.journal.order import JournalOfAnother, cursor_of
+from placement.store.journal.order import Cursor, JournalOfAnother, cursor_of
 from placement.store.providers import NAME, PARENT, ROOT, RP
 from placement.store.stock import StockSource
 from placement.store.tables import (

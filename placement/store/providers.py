@@ -238,12 +238,7 @@ def has_allocations(tx: Transaction, provider_id: int) -> bool:
 
 
 def delete_providers(tx: Transaction, *levels: Collection[int]) -> None:
-    """Delete providers with their inventories, traits, aggregates and kept usage.
-
-    Args:
-        tx: the transaction.
-        levels: their ids, children before their parents: those of a level are deleted together.
-    """
+    """Delete providers by id, each level before that of their parents, with all that they have and kept usage."""
     everybody = {"provider_ids": [provider_id for level in levels for provider_id in level]}
     # MariaDB refuses to delete a row that references itself.
     for statement in (*_DELETE_WHAT_THEY_HAVE, _LEAVE_TREE):

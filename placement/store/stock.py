@@ -54,11 +54,7 @@ _SUMMED = (
 
 
 class StockSource:
-    """Inventories joined with their usage, and expressions over both.
-
-    Args:
-        keeps_usage: whether usage is kept, or has to be summed.
-    """
+    """Inventories joined with their usage, kept or summed, and expressions over both."""
 
     __slots__ = ("usage",)
 
@@ -80,9 +76,7 @@ class StockSource:
     def with_usage(self, source: FromClause, *conditions: ColumnElement[bool]) -> Join:
         """Join a source that contains the inventories with the usage of each, NULL where there is none.
 
-        Args:
-            source: the inventories, or a join with them.
-            conditions: further restrictions on the usage, so that less has to be summed where it is not kept.
+        Further conditions on the usage leave less to be summed where it is not kept.
         """
         return source.outerjoin(self.usage, and_(self._of_same, *conditions))
 

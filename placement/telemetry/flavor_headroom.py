@@ -17,7 +17,7 @@ from placement.services.planner.request_rooms import Headrooms, Listing, headroo
 from placement.settings import HeadroomSettings, PlannerSettings
 from placement.store.bulk_read import AllocationRow, CapacityRow
 from placement.store.connection.database import Database
-from placement.telemetry.meanings import MEANINGS
+from placement.telemetry.record import MEANINGS
 
 LOG = logging.getLogger(__name__)
 

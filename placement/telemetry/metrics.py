@@ -26,8 +26,7 @@ from placement.services.journal import journal_extent
 from placement.settings import MetricsSettings
 from placement.store.connection.database import Database
 from placement.telemetry.flavor_headroom import FlavorHeadroom, allocation_lines, capacity_lines, heading, with_help
-from placement.telemetry.meanings import MEANINGS
-from placement.telemetry.record import THREADS, Meters, RequestRecord, SearchSeen, ThreadUse
+from placement.telemetry.record import MEANINGS, THREADS, Meters, RequestRecord, SearchSeen, ThreadUse
 from placement.telemetry.shared_directory import forget_the_dead, living_processes, shared_directory
 from placement.tuning import resident_bytes
 

@@ -33,11 +33,7 @@ def traces_statements(settings: Settings) -> bool:
 
 
 def traced(app: "WSGIApplication", database: Database, settings: Settings) -> "WSGIApplication":
-    """Wrap the application in OSprofiler's middleware, or return it unchanged if that is disabled.
-
-    Raises:
-        ConfigurationError: it is enabled, but not installed or its connection is unusable.
-    """
+    """Wrap the application in OSprofiler's middleware, or return it unchanged if that is disabled."""
     source = settings.source
     if source is None or not source.profiler.enabled:
         return app
@@ -75,9 +71,6 @@ def audited(app: "WSGIApplication", settings: Settings) -> "WSGIApplication":
     """Wrap the application in the audit middleware, or return it unchanged if that is disabled.
 
     It runs behind authentication, whose headers identify the actor; requests to open paths are not audited.
-
-    Raises:
-        ConfigurationError: it is enabled, but not installed or its map is unusable.
     """
     source = settings.source
     if source is None or not source.audit.enabled:
@@ -116,11 +109,7 @@ ACCESS_LINE = '%s "%s %s" status: %s len: %s microversion: %s time: %.6f sql: %d
 
 
 def meters_for(database: Database, settings: Settings, flavors: Mapping[str, CountedRequest]) -> Meters:
-    """Return the meters that the settings ask for; they also report the headroom of ``flavors``.
-
-    Raises:
-        ConfigurationError: the extra is not installed, or the directory is unusable.
-    """
+    """Return the meters that the settings ask for; they also report the headroom of ``flavors``."""
     if not settings.metrics.enabled:
         return Meters()
     module = module_for(

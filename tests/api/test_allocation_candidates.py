@@ -6,7 +6,9 @@ import uuid
 import os_traits
 import pytest
 
+from placement.api.candidate_query import ranking_in_force, search_options
 from placement.domain.search_plan import SearchLimits
+from placement.settings import Settings
 from placement.settings.values import RankingSettings
 from tests.api.conftest import Api
 from tests.claims import error_of
@@ -116,26 +118,37 @@ def aggregates_of(*labels: str, generation: int = 0) -> dict:
     return {"aggregates": list(labels), "resource_provider_generation": generation}
 
 
+def reconfigured(app, settings: Settings, limits: SearchLimits | None = None) -> Api:
+    """Change settings of searches in a running application."""
+    server, ranking = app.extensions["placement"], ranking_in_force(settings)
+    changed = {
+        "settings": settings,
+        "search": search_options(settings, limits or server.search.limits),
+        "ranking": ranking,
+        "judge": server.fragmentation_judges.judge_for(ranking.profile) if ranking else None,
+    }
+    for name, value in changed.items():
+        object.__setattr__(server, name, value)
+    return Api(app)
+
+
 def with_options(app, **options) -> Api:
     """Change options of [placement] in a running application."""
     server = app.extensions["placement"]
     settings = dataclasses.replace(server.settings, placement=dataclasses.replace(server.settings.placement, **options))
-    object.__setattr__(server, "settings", settings)
-    return Api(app)
+    return reconfigured(app, settings)
 
 
 def with_limits(app, **limits: int) -> Api:
     """Change the limits of searches in a running application."""
-    object.__setattr__(app.extensions["placement"], "limits", SearchLimits(**limits))
-    return Api(app)
+    return reconfigured(app, app.extensions["placement"].settings, SearchLimits(**limits))
 
 
 def without_ranking(app) -> Api:
     """Disable the ranking of a running application."""
     server = app.extensions["placement"]
     settings = dataclasses.replace(server.settings, ranking=RankingSettings(enabled=False))
-    object.__setattr__(server, "settings", settings)
-    return Api(app)
+    return reconfigured(app, settings)
 
 
 def test_breadth_first_serves_each_tree_once_before_any_twice(app, api, cloud):

@@ -1,6 +1,5 @@
 """A plain request without candidates causes a log line and a counter, and no more."""
 
-import dataclasses
 import logging
 from collections.abc import Iterator
 
@@ -9,6 +8,7 @@ import pytest
 from placement.api import allocation_candidates
 from placement.logs import RequestFormatter
 from placement.settings import LoggingSettings
+from tests.api.test_allocation_candidates import with_options
 from tests.api.test_statement_counts import statements
 from tests.clouds import SHARES, provider
 from tests.stored_clouds import stored
@@ -122,9 +122,7 @@ def test_while_nothing_changes_the_same_cause_is_told_without_a_search(api, app,
 
 
 def test_an_operator_who_wants_no_candidates_at_all_is_told_no_cause(api, app, cloud, log):
-    server = app.extensions["placement"]
-    options = dataclasses.replace(server.settings.placement, max_allocation_candidates=0)
-    object.__setattr__(server, "settings", dataclasses.replace(server.settings, placement=options))
+    with_options(app, max_allocation_candidates=0)
     find(api, "resources=VCPU:1")
     assert log == []
 

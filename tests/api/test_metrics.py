@@ -16,7 +16,7 @@ from placement.api.planner.journal_feed import Following
 from placement.app import create_app
 from placement.errors import ConfigurationError
 from placement.settings import DatabaseSettings, MetricsSettings, Settings
-from placement.store.journal.cursor import Cursor
+from placement.store.journal.order import Cursor
 from placement.store.journal.reading import EntryFilter
 from placement.telemetry.record import THREADS, ThreadUse
 from placement.telemetry.shared_directory import VARIABLE, shared_directory

@@ -9,7 +9,7 @@ from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, 
 from placement.settings.planner import PlannerSettings
 from placement.settings.values import RankingSettings
 from tests.api.conftest import Api
-from tests.api.test_allocation_candidates import with_limits, with_options
+from tests.api.test_allocation_candidates import reconfigured, with_limits, with_options
 from tests.clouds import SHARES, Cloud, allocate, provider
 from tests.stored_clouds import stored
 
@@ -25,8 +25,7 @@ def ranked_by(app, profile: RankingProfile, **options) -> Api:
     server = app.extensions["placement"]
     planner = PlannerSettings(profiles={"mine": profile}, default_profile="mine")
     settings = dataclasses.replace(server.settings, planner=planner, ranking=RankingSettings(**options))
-    object.__setattr__(server, "settings", settings)
-    return Api(app)
+    return reconfigured(app, settings)
 
 
 def strategy(chosen: Profile) -> RankingProfile:

@@ -10,7 +10,7 @@ from placement.services.journal import newest, prune, read_feed, read_history, r
 from placement.services.marks import delete_trait
 from placement.services.resource_classes import delete_class, rename_class
 from placement.store.connection.database import Database
-from placement.store.journal.cursor import BEGINNING, Cursor
+from placement.store.journal.order import BEGINNING, Cursor
 from placement.store.journal.reading import Entry, EntryFilter
 from placement.store.lifecycle import schema
 from placement.store.lifecycle.maintenance import exclusively

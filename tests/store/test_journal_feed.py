@@ -9,8 +9,7 @@ from sqlalchemy import Connection, text
 from placement.errors import Invalid
 from placement.services.journal import newest, read_feed
 from placement.store.connection.database import Database, Transaction, reads
-from placement.store.journal.cursor import BEGINNING, Cursor, SeenMarks, cursor_from
-from placement.store.journal.order import CursorGone, cursor_of
+from placement.store.journal.order import BEGINNING, Cursor, CursorGone, SeenMarks, cursor_from, cursor_of
 from placement.store.journal.reading import Entry
 from tests.store.racing_writers import PROVIDERS, RacingWriters
 from tests.store.replayed import Tables, assert_same, journal_rows, replayed, tables_of

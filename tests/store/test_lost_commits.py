@@ -15,8 +15,7 @@ from placement.domain.provider import ProviderFilter
 from placement.services.bulk_read import read_inventory
 from placement.services.journal import newest, prune, read_feed
 from placement.store.connection.database import Database
-from placement.store.journal.cursor import BEGINNING, Cursor, cursor_from
-from placement.store.journal.order import CursorGone
+from placement.store.journal.order import BEGINNING, Cursor, CursorGone, cursor_from
 from placement.store.lifecycle import schema
 from tests.postgresql import PROGRAMS
 from tests.store.rows import VCPU, add_hosts, allocate, opened, run

@@ -24,7 +24,7 @@ def explain_candidates(call: Call) -> Response:
     The planner API has no microversions, but query strings do: this one is read at the header's microversion, or at the
     newest if there is none.
     """
-    version, query, settings = requested_version(call.request.headers.get(VERSION)), call.query, call.server.settings
+    version, query, ranking = requested_version(call.request.headers.get(VERSION)), call.query, call.server.ranking
     if version < FIRST_VERSION:
         version = MAXIMUM
     # A missing policy is explained, although GET /allocation_candidates refuses it.
@@ -34,7 +34,7 @@ def explain_candidates(call: Call) -> Response:
         call.database,
         request,
         locks=call.server.locks,
-        profile=settings.planner.profile_in_force if settings.ranking.enabled else None,
+        profile=ranking.profile if ranking else None,
     )
     granular = tuple(group.suffix for group in request.groups if group.is_granular)
     hint = Hint(HintKind.NO_GROUP_POLICY, Condition(ConditionKind.GROUP_POLICY, granular, "none"))

@@ -13,7 +13,7 @@ from placement.api.query import ANY, CANONICAL_UUID
 from placement.api.routing import planner_route
 from placement.errors import Invalid, NotFound
 from placement.services import journal as service
-from placement.store.journal.cursor import Cursor, cursor_from
+from placement.store.journal.order import Cursor, cursor_from
 from placement.store.journal.reading import Entry, EntryFilter
 
 RULE = "placement:planner:journal"

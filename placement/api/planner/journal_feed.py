@@ -23,7 +23,7 @@ from placement.api.connections import Connection
 from placement.errors import Gone, Invalid, Unavailable
 from placement.services.journal import newest, read_feed
 from placement.store.connection.database import Database
-from placement.store.journal.cursor import Cursor
+from placement.store.journal.order import Cursor
 from placement.store.journal.reading import Entry, EntryFilter
 
 COME_AGAIN_MS = 2000

@@ -40,7 +40,7 @@ from placement.store.connection.faults import (
     fault_of,
     first_line,
 )
-from placement.store.connection.statements import NO_VALUES, PreparedStatement, RowChange, Values
+from placement.store.connection.statements import NO_VALUES, PreparedStatement, RowChange, Values, tuples_of
 from placement.store.names import Names
 
 LOG = logging.getLogger(__name__)
@@ -274,8 +274,7 @@ class Transaction:
         """
         if isinstance(statement, PreparedStatement):
             return statement.tuples(self.connection, values)
-        cursor = self.connection.execute(statement, values).cursor
-        return [] if cursor is None else list(cursor.fetchall())
+        return tuples_of(self.connection, statement, values)
 
     def rows(self, statement: PreparedStatement, values: Values = NO_VALUES) -> list[Any]:
         """Run a query and return its rows, converted to Python types."""

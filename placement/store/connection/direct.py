@@ -20,8 +20,6 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from placement.store.tables import projects, utc_now
 
-Values = Mapping[str, Any]
-
 
 class DirectText(NamedTuple):
     """A statement as sent to PostgreSQL: its text, with placeholders for the ids that are ``literals``.
@@ -32,21 +30,21 @@ class DirectText(NamedTuple):
 
     template: str
     names: Sequence[str]
-    own: Values
+    own: Mapping[str, Any]
     stamps: Sequence[str]
     literals: Collection[str]
 
-    def bound(self, values: Values) -> tuple[str, list[Any]]:
+    def bound(self, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
         """Return the text and the values to send."""
         return self.with_literals(values), self.in_order(values)
 
-    def with_literals(self, values: Values) -> str:
+    def with_literals(self, values: Mapping[str, Any]) -> str:
         """Return the text with the ids that the query planner should see written into it."""
         if not self.literals:
             return self.template
         return self.template.format_map({name: _literal(values[name]) for name in self.literals})
 
-    def in_order(self, values: Values) -> list[Any]:
+    def in_order(self, values: Mapping[str, Any]) -> list[Any]:
         """Return the values in the order of the numbered placeholders."""
         stamps = dict.fromkeys(self.stamps, utc_now()) if self.stamps else {}
         named = {**self.own, **stamps, **values}

@@ -16,7 +16,7 @@ from placement.domain.identity import current_origin
 from placement.settings import DatabaseSettings
 from placement.store.connection.direct import unmet
 from placement.store.connection.faults import is_cut_off
-from placement.store.connection.statements import SENDS_DIRECTLY, begin, execute_raw, roll_back
+from placement.store.connection.statements import SENDS_DIRECTLY, begin, execute_raw, is_direct, roll_back
 from placement.store.journal.watched import REQUEST_SETTING, REQUEST_VARIABLE, SEPARATOR
 
 LOG = logging.getLogger(__name__)
@@ -182,20 +182,9 @@ def _speak_ourselves(engine: Engine, *, directly: bool) -> None:
         else:
             connection.prepare_threshold = None
 
-    event.listen(engine, "begin", _begin_directly if directly else _begin_on_postgresql)
+    event.listen(engine, "begin", _begin_on_postgresql)
     if directly:
         event.listen(engine, "rollback", roll_back)
-
-
-def _begin(connection: Connection) -> None:
-    if text := connection.get_execution_options().get(_BEGIN, "BEGIN"):
-        connection.exec_driver_sql(text)
-
-
-def _writes(connection: Connection) -> bool:
-    """Tell whether a connection's transactions are writing units of work."""
-    beginning: str | None = connection.get_execution_options().get(_BEGIN)
-    return beginning == _BEGINNINGS[connection.dialect.name][WRITE]
 
 
 def _has_a_session(connection: Any) -> bool:
@@ -248,16 +237,22 @@ _IS_SET = "placement_request_is_set"
 # read: the rows are completed just before the commit, while no other writer can be inside.
 
 
-def _begin_directly(connection: Connection) -> None:
-    if text := connection.get_execution_options().get(_BEGIN, "BEGIN"):
-        origin = current_origin() if _writes(connection) else None
-        begin(connection, text if origin is None else f"{text}; {_setting(origin)}")
+def _beginning(connection: Connection) -> tuple[str, str | None]:
+    """Return the text that begins a connection's transaction, and the origin of its changes as a quoted text."""
+    text: str = connection.get_execution_options().get(_BEGIN, "BEGIN")
+    writes = text == _BEGINNINGS[connection.dialect.name][WRITE]
+    origin = current_origin() if writes else None
+    return text, None if origin is None else "'" + SEPARATOR.join(origin).replace("'", "''") + "'"
 
 
 def _begin_on_postgresql(connection: Connection) -> None:
-    _begin(connection)
-    if _writes(connection) and (origin := current_origin()) is not None:
-        connection.exec_driver_sql(_setting(origin))
+    text, origin = _beginning(connection)
+    texts = [text, f"SET LOCAL {REQUEST_SETTING} = {origin}"] if origin else [text] if text else []
+    if texts and is_direct(connection):
+        begin(connection, "; ".join(texts))
+        return
+    for each_text in texts:
+        connection.exec_driver_sql(each_text)
 
 
 def _begin_on_mariadb(connection: Connection) -> None:
@@ -266,25 +261,25 @@ def _begin_on_mariadb(connection: Connection) -> None:
     SQLAlchemy's own isolation levels take four statements, and an error that no retry recognises if the connection
     breaks.
     """
-    if not (text := connection.get_execution_options().get(_BEGIN)):
+    if not connection.get_execution_options().get(_BEGIN):
         return
+    text, origin = _beginning(connection)
     execute_raw(connection, text)
-    if not _writes(connection):
-        return
-    if (origin := current_origin()) is not None:
-        execute_raw(connection, f"SET {REQUEST_VARIABLE} = {_quoted(origin)}")
+    if origin is not None:
+        execute_raw(connection, f"SET {REQUEST_VARIABLE} = {origin}")
         connection.info[_IS_SET] = True
-    elif connection.info.pop(_IS_SET, False):
+    elif text == _BEGINNINGS["mysql"][WRITE] and connection.info.pop(_IS_SET, False):
         execute_raw(connection, f"SET {REQUEST_VARIABLE} = NULL")
 
 
 def _begin_on_sqlite(connection: Connection) -> None:
     """Begin, and note the newest journal row of a writing transaction: the rows after it are its own."""
-    _begin(connection)
-    if _writes(connection):
-        connection.info.pop(_NEWEST_BEFORE, None)
-        if current_origin() is not None:
-            connection.info[_NEWEST_BEFORE] = connection.exec_driver_sql(_NEWEST).scalar() or 0
+    text, origin = _beginning(connection)
+    if text:
+        connection.exec_driver_sql(text)
+    connection.info.pop(_NEWEST_BEFORE, None)
+    if origin is not None:
+        connection.info[_NEWEST_BEFORE] = connection.exec_driver_sql(_NEWEST).scalar() or 0
 
 
 def _complete_on_sqlite(connection: Connection) -> None:
@@ -292,14 +287,6 @@ def _complete_on_sqlite(connection: Connection) -> None:
     newest_before, origin = connection.info.pop(_NEWEST_BEFORE, None), current_origin()
     if newest_before is not None and origin is not None:
         connection.exec_driver_sql(_COMPLETE, (*(part or None for part in origin), newest_before))
-
-
-def _setting(origin: tuple[str, ...]) -> str:
-    return f"SET LOCAL {REQUEST_SETTING} = {_quoted(origin)}"
-
-
-def _quoted(origin: tuple[str, ...]) -> str:
-    return "'" + SEPARATOR.join(origin).replace("'", "''") + "'"
 
 
 class DatabaseFile:

@@ -101,8 +101,7 @@ class PreparedStatement:
         """Run a query and return the driver's raw tuples; SQLite's dates and booleans come unconverted."""
         if is_direct(connection):
             return self._sent(connection, values).fetchall()
-        cursor = connection.execute(self.statement, values).cursor
-        return [] if cursor is None else list(cursor.fetchall())
+        return tuples_of(connection, self.statement, values)
 
     def rows(self, connection: Connection, values: Values = NO_VALUES) -> list[Any]:
         """Run a query and return its rows, converted to Python types."""
@@ -130,6 +129,12 @@ class PreparedStatement:
 
     def _made(self) -> Executable:
         return self._given if isinstance(self._given, Executable) else self._given()
+
+
+def tuples_of(connection: Connection, statement: Executable, values: Values = NO_VALUES) -> list[Any]:
+    """Run a query through SQLAlchemy and return the driver's raw tuples."""
+    cursor = connection.execute(statement, values).cursor
+    return [] if cursor is None else list(cursor.fetchall())
 
 
 class KeyedStatement:

@@ -42,14 +42,16 @@ from placement.cloud.columns import UseStep
 from placement.cloud.derived import MAX_CHANGED
 from placement.store.connection.database import Transaction
 from placement.store.connection.statements import NO_VALUES, PreparedScalars, PreparedStatement, Values
-from placement.store.journal.cursor import BEFORE_ALL, Cursor, SeenMarks
 from placement.store.journal.order import (
+    BEFORE_ALL,
     POSTGRESQL,
     SQLITE,
+    Cursor,
     CursorGone,
     J,
     JournalOfAnother,
     PlaceRow,
+    SeenMarks,
     microseconds_of,
     now,
     place_columns,

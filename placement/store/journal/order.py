@@ -13,12 +13,17 @@ miss what a slower transaction commits under a lower one. What it remembers inst
 
 Unseen rows come in id order. If a transaction saw another's change, its rows come after the other's: applied in the
 order of reading, rows always lead from one true state to the next.
+
+A cursor says how far a reader has got; clients store its text.
 """
 
-from dataclasses import replace
+import base64
+import binascii
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
+import orjson
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
@@ -38,12 +43,128 @@ from sqlalchemy import (
     true,
 )
 
-from placement.errors import Gone
+from placement.errors import Gone, Invalid
 from placement.store.connection.database import Transaction
 from placement.store.connection.statements import PreparedStatement
-from placement.store.journal.cursor import BEFORE_ALL, Cursor, SeenMarks
 from placement.store.journal.triggers import REVISION_ON_POSTGRESQL, REVISION_ON_SQLITE, trigger_revision
 from placement.store.tables import placement_journal
+
+BEFORE_ALL = -(2**62)
+"""A mark below every row's: nothing has been seen."""
+MAX_AHEAD = 30_000
+"""The most ids in a cursor. Each becomes a parameter of a statement, of which SQLite takes 32,766."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenMarks:
+    """Which transactions a reader has seen: those with a mark below ``end``, except for those that were still open.
+
+    On MariaDB a mark is the number that a row got when it was first found committed, on SQLite its id; below ``end``
+    nothing is open.
+    """
+
+    end: int = BEFORE_ALL
+    still_open: tuple[int, ...] = ()
+
+    @property
+    def begin(self) -> int:
+        """The lowest unseen mark."""
+        return min(self.end, *self.still_open) if self.still_open else self.end
+
+    def is_part_of(self, newer: "SeenMarks") -> bool:
+        """Tell whether another reader has seen all that this one has.
+
+        >>> SeenMarks(9, (4,)).is_part_of(SeenMarks(12, (4, 10))), SeenMarks(9, (4,)).is_part_of(SeenMarks(12, (5,)))
+        (True, False)
+        """
+        missed = [mark for mark in newer.still_open if mark < self.end]
+        return self.end <= newer.end and set(missed) <= set(self.still_open)
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """How far a reader has got.
+
+    Args:
+        marks: what it has seen.
+        portion: the snapshot that it is reading page by page, or None.
+        last_id: the last row that it got of that portion.
+        anchor: id, microseconds and mark of a row that existed; if that is gone, later ones may be gone as well.
+        overlap: of the transactions that the anchor's may have overtaken, and itself, the lowest mark and how many have
+            been seen; PostgreSQL only (order.py).
+        ahead: ids of rows that a snapshot showed before they were numbered, ascending; MariaDB only.
+        is_exact: whether the snapshot showed nothing but what counts as seen, unlike a standby's while transactions
+            are open; not part of the text.
+        triggers: the revision of the triggers that the snapshot showed (triggers.py); not part of the text.
+    """
+
+    marks: SeenMarks = SeenMarks()
+    portion: SeenMarks | None = None
+    last_id: int = 0
+    anchor: tuple[int, ...] | None = None
+    ahead: tuple[int, ...] = ()
+    overlap: tuple[int, ...] | None = None
+    is_exact: bool = True
+    triggers: str | None = field(default=None, compare=False)
+
+    def is_part_of(self, newer: "Cursor") -> bool:
+        """Tell whether another reader of the tables themselves has seen all that this one has.
+
+        >>> Cursor(SeenMarks(9), ahead=(3, 7)).is_part_of(Cursor(SeenMarks(9), ahead=(3, 5, 7)))
+        True
+        >>> Cursor(SeenMarks(9), ahead=(3, 7)).is_part_of(Cursor(SeenMarks(9), ahead=(3,)))
+        False
+        """
+        if self.ahead and self.marks.end == newer.marks.end:
+            return set(self.ahead) <= set(newer.ahead)
+        return self.marks.is_part_of(newer.marks)
+
+    @property
+    def text(self) -> str:
+        """The text that clients store; opaque to them."""
+        portion = None if self.portion is None else [self.portion.end, *self.portion.still_open]
+        parts = [[self.marks.end, *self.marks.still_open], portion, self.last_id, self.anchor, self.ahead, self.overlap]
+        return base64.urlsafe_b64encode(orjson.dumps(parts)).decode().rstrip("=")
+
+
+BEGINNING = Cursor()
+
+
+def cursor_from(text: str) -> Cursor:
+    """Return the cursor that a text encodes; ``0`` is the beginning. Invalid if it is none."""
+    if text == "0":
+        return BEGINNING
+    try:
+        return _cursor(orjson.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))))
+    except (binascii.Error, ValueError, TypeError, LookupError) as error:
+        raise Invalid(f"'{text[:100]}' is not a cursor of the journal.") from error
+
+
+def _cursor(parts: Any) -> Cursor:
+    marks, portion, last_id, anchor, ahead, *later = parts  # the first release's cursors end here
+    (overlap,) = later or [None]
+    if len(ahead) > MAX_AHEAD:
+        raise ValueError(len(ahead))
+    return Cursor(
+        _marks(marks),
+        None if portion is None else _marks(portion),
+        _whole_numbers([last_id], 1)[0],
+        None if anchor is None else _whole_numbers(anchor, 3),
+        _whole_numbers(ahead, len(ahead)),
+        None if overlap is None else _whole_numbers(overlap, 2),
+    )
+
+
+def _marks(parts: Any) -> SeenMarks:
+    end, *still_open = _whole_numbers(parts, len(parts))
+    return SeenMarks(end, tuple(still_open))
+
+
+def _whole_numbers(parts: Any, count: int) -> tuple[int, ...]:
+    if len(parts) != count or any(type(number) is not int or abs(number) > 2**63 - 1 for number in parts):
+        raise ValueError(parts)
+    return tuple(parts)
+
 
 J = placement_journal.c
 EPOCH = datetime(1970, 1, 1)
@@ -54,10 +175,8 @@ POSTGRESQL = "postgresql"
 _ANCHOR = (J.id, J.time, J.commit_mark)
 # A literal, so that the planner knows it is one row: a plain number would become a parameter.
 _ONE_ROW = literal_column("1", Integer)
-_MARKED = select(*_ANCHOR, J.oldest_open).where(J.commit_mark.is_not(None))
-HEAD_OF_ALL = _MARKED.order_by(J.commit_mark.desc()).limit(_ONE_ROW)
-_HEAD_BY_ID = select(*_ANCHOR).order_by(J.id.desc()).limit(1)
-_HEAD_ON_SQLITE = _HEAD_BY_ID.add_columns(REVISION_ON_SQLITE.label("revision"))
+_HEAD = select(*_ANCHOR, J.oldest_open).where(J.commit_mark.is_not(None)).order_by(J.commit_mark.desc()).limit(_ONE_ROW)
+_HEAD_ON_SQLITE = select(*_ANCHOR, REVISION_ON_SQLITE.label("revision")).order_by(J.id.desc()).limit(1)
 _ROW = PreparedStatement(select(*_ANCHOR).where(J.id == bindparam("id")))
 _UNNUMBERED = select(J.id).where(J.commit_mark.is_(None)).order_by(J.id).limit(NUMBERED_AT_ONCE)
 _AHEAD = select(J.id).where(J.commit_mark.is_(None)).order_by(J.id)
@@ -71,6 +190,10 @@ _MAKE_OURS = text(
 
 class CursorGone(Gone):
     """The journal no longer holds what came after the cursor: begin anew, with what is there now."""
+
+
+class NumberedMeanwhile(Exception):
+    """Another transaction has numbered the same rows."""
 
 
 class JournalOfAnother(Exception):
@@ -92,7 +215,7 @@ def now(tx: Transaction) -> Cursor:
     if tx.dialect == POSTGRESQL:
         for row in tx.tuples(_PLACE):
             return place_on_postgresql(PlaceRow(*row))
-    elif head := tx.execute(_HEAD_ON_SQLITE if tx.dialect == SQLITE else HEAD_OF_ALL).first():
+    elif head := tx.execute(_HEAD_ON_SQLITE if tx.dialect == SQLITE else _HEAD).first():
         end, triggers = (head.id, head.revision) if tx.dialect == SQLITE else (head.commit_mark, trigger_revision(tx))
         return Cursor(SeenMarks(end + 1), anchor=anchor(*head[:3]), triggers=triggers)
     return Cursor(triggers=trigger_revision(tx))
@@ -113,7 +236,7 @@ def cursor_of(tx: Transaction) -> Cursor:
 
 def newest_rows(tx: Transaction) -> list[int]:
     """Return the ids of rows that cursors remember or count: the last one written, the last in order, what overlaps."""
-    newest = HEAD_OF_ALL.subquery("newest").c
+    newest = _HEAD.subquery("newest").c
     last = select(func.max(J.id)).union_all(
         select(newest.id),
         select(func.min(J.id)).where(J.commit_mark >= newest.oldest_open, J.commit_mark < newest.commit_mark),
@@ -139,7 +262,7 @@ class PlaceRow(NamedTuple):
 
 def place_columns() -> list[ColumnElement[Any]]:
     """Return the columns of PlaceRow, of the one row that this gives."""
-    newest, late = HEAD_OF_ALL.subquery("newest").c, placement_journal.alias("late").c
+    newest, late = _HEAD.subquery("newest").c, placement_journal.alias("late").c
     snapshot = func.pg_current_snapshot()
     xmin = cast(cast(func.pg_snapshot_xmin(snapshot), Text), BigInteger)
     is_seen = or_(not_(func.pg_is_in_recovery()), late.commit_mark < xmin)  # as in _seen_on_postgresql
@@ -269,10 +392,6 @@ def number_rows(tx: Transaction) -> bool:
     if tx.execute(numbering).rowcount != len(ids):
         raise NumberedMeanwhile
     return len(ids) < NUMBERED_AT_ONCE
-
-
-class NumberedMeanwhile(Exception):
-    """Another transaction has numbered the same rows."""
 
 
 def make_ours(tx: Transaction) -> None:

@@ -20,8 +20,7 @@ from sqlalchemy import ColumnElement, Integer, Select, and_, case, func, literal
 
 from placement.store.connection.database import Transaction
 from placement.store.connection.statements import chunks
-from placement.store.journal.cursor import Cursor, SeenMarks
-from placement.store.journal.order import J, anchor, not_ahead, now, unread, unseen, verify
+from placement.store.journal.order import Cursor, J, SeenMarks, anchor, not_ahead, now, unread, unseen, verify
 from placement.store.journal.watched import AGGREGATE, ALLOCATION, CLASS_NAME, INVENTORY, PROVIDER, TRAIT, TRAIT_NAME
 from placement.store.providers import RP
 from placement.store.tables import (

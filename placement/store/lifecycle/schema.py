@@ -84,8 +84,8 @@ def _is_enough(revisions: Sequence[str]) -> bool:
 
     Later releases expand the schema before they contract it, so both releases can share a database during an upgrade.
     """
-    newest, older = known_revisions()
-    return newest in revisions or any(revision not in older for revision in revisions)
+    _newest, older = known_revisions()
+    return any(revision not in older for revision in revisions)
 
 
 def migrations() -> Path:
@@ -133,7 +133,7 @@ class SchemaState:
     @property
     def is_newer(self) -> bool:
         """Whether a later release has migrated the database."""
-        return self.revision is not None and self.revision not in {self.newest_revision, *known_revisions()[1]}
+        return _is_later(self.revision)
 
 
 def upgrade(
@@ -147,7 +147,7 @@ def upgrade(
     with exclusively(engine, patience) as connection:
         _refuse_newer(connection)
         reference_schema.bring_up_to_date(connection)
-        if _revision(connection) != _newest():
+        if _revision(connection) != known_revisions()[0]:
             progress("Bringing the tables up to date", 0.1)
             from alembic import command  # noqa: PLC0415 - large
 
@@ -186,7 +186,7 @@ def current(engine: Engine) -> SchemaState:
             kind=_kind(connection),
             reference_revision=reference_schema.revision(connection),
             revision=_revision(connection),
-            newest_revision=_newest(),
+            newest_revision=known_revisions()[0],
             keeps_usage=kept_usage.triggers_in_place(connection),
             keeps_journal=journal.triggers_in_place(connection),
         )
@@ -228,13 +228,17 @@ def _with_journal(connection: Connection, *, is_kept: bool) -> tuple[str, ...]:
     return ()
 
 
-def _refuse_newer(connection: Connection) -> None:
-    present = _revision(connection)
+def _is_later(revision: str | None) -> bool:
+    """Tell whether a revision is one of a later release."""
     newest, older = known_revisions()
-    if present is not None and present not in {newest, *older}:
+    return revision is not None and revision not in {newest, *older}
+
+
+def _refuse_newer(connection: Connection) -> None:
+    if _is_later(present := _revision(connection)):
         raise SchemaRefused(
             f"The database was upgraded by a newer release of this server (revision {present}; this one knows "
-            f"{_newest()}). Nothing was changed."
+            f"{known_revisions()[0]}). Nothing was changed."
         )
 
 
@@ -243,10 +247,6 @@ def _revision(connection: Connection) -> str | None:
         return None
     revision: str | None = connection.execute(select(column("version_num")).select_from(table(VERSION_TABLE))).scalar()
     return revision
-
-
-def _newest() -> str:
-    return known_revisions()[0]
 
 
 def _alembic(connection: Connection) -> "Config":

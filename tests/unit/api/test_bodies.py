@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from placement.api import aggregates, inventories, traits
+from placement.api import inventories, marks
 from placement.api import resource_providers as providers
 from placement.api.allocations import POST, PUT
 from placement.api.fields import Field, load
@@ -46,11 +46,11 @@ RULES: list[tuple[Field, Any, str]] = [
     (providers.NEW.at(MAXIMUM), {"name": "a", "uuid": None}, "None is not of type 'string'"),
     (providers.NEW.at(MAXIMUM), {"name": "a", "parent_provider_uuid": 1}, "1 is not of type 'string', 'null'"),
     (providers.NEW.at(Version(1, 13)), {"name": "a", "parent_provider_uuid": None}, "'parent_provider_uuid' was unexp"),
-    (aggregates.BARE_LIST, {}, "{} is not of type 'array'. Failed validating 'type' in schema"),
-    (aggregates.BARE_LIST, ["pony"], "'pony' is not a 'uuid'. Failed validating 'format' in schema['items']"),
-    (aggregates.BARE_LIST, [NOBODY, NOBODY], "has non-unique elements"),
-    (aggregates.AGGREGATES, {"aggregates": None}, "'resource_provider_generation' is a required property"),
-    (traits.TRAIT_SET, {"traits": [""], "resource_provider_generation": 0}, "'' should be non-empty"),
+    (marks.BARE_LIST, {}, "{} is not of type 'array'. Failed validating 'type' in schema"),
+    (marks.BARE_LIST, ["pony"], "'pony' is not a 'uuid'. Failed validating 'format' in schema['items']"),
+    (marks.BARE_LIST, [NOBODY, NOBODY], "has non-unique elements"),
+    (marks.AGGREGATES, {"aggregates": None}, "'resource_provider_generation' is a required property"),
+    (marks.TRAIT_SET, {"traits": [""], "resource_provider_generation": 0}, "'' should be non-empty"),
     (inventories.CHANGED, {"total": 0, "resource_provider_generation": 0}, "0 is less than the minimum of 1"),
     (inventories.CHANGED, {"total": 2**31, "resource_provider_generation": 0}, "is greater than the maximum of 2147"),
     (inventories.NEW, {"total": 1, "resource_class": "VCPU", "allocation_ratio": "1"}, "'1' is not of type 'number'"),
