@@ -66,9 +66,9 @@ def found_candidates(
         breadth_first: whether each tree's first candidate comes before any tree's second.
         limits: how large an answer may be.
     """
-    trees = _by_id(reader, budget, limit) if order is None else _best_first(order, budget)
-    candidates = _walked(trees, breadth_first=breadth_first)
     room = max(1, limits.placements // max(1, len(reader.plan.slots)))
+    trees = _by_id(reader, budget, limit) if order is None else _best_first(order, budget, room)
+    candidates = _walked(trees, breadth_first=breadth_first)
     shown = list(islice(candidates, room if limit is None else min(limit, room)))
     if len(shown) == room and limit != room and next(candidates, None) is not None:
         budget.was_hit = True
@@ -83,10 +83,10 @@ def _by_id(reader: TreeReader, budget: RequestBudget, limit: int | None) -> Iter
             yield tree, composer.choices(tree)
 
 
-def _best_first(order: TreeOrder, budget: RequestBudget) -> Iterator[TreeWithChoices]:
-    """Compose and rank trees."""
+def _best_first(order: TreeOrder, budget: RequestBudget, room: int) -> Iterator[TreeWithChoices]:
+    """Compose and rank trees for an answer that has room for so many candidates."""
     if order.reader.shares:
-        return map(itemgetter(2, 3), best_first(order.portions(), _PooledRanking(order, budget).ranked))
+        return map(itemgetter(2, 3), best_first(order.portions(), _PooledRanking(order, budget, room).ranked))
     composer = CompactFirst(order.reader.plan, budget, all_wanted=order.limit is None)
 
     def ranked(expected: Key, tree: Tree) -> Iterator[tuple[Key, Tree, Iterator[Choice]]]:
@@ -139,7 +139,9 @@ def _round_robin(compositions: Iterable[Iterator[Candidate]]) -> Iterator[Candid
 
 
 MAX_SORTED = 4_000
-"""How many candidates of one tree are sorted unless all are wanted; others follow as they are found."""
+"""How many candidates of one tree are sorted unless all are wanted; others follow as they are found. If all are, as
+many are sorted, of all trees together, as an answer has room for.
+"""
 
 RankedPart = tuple[Key, tuple[int, ...], Tree, Iterator[Choice]]
 """The key of the best candidate, a tie-break for equal keys, the tree, and its candidates."""
@@ -151,12 +153,12 @@ _RankedChoice = tuple[tuple[tuple[bool, float], Counts], Choice]
 class _PooledRanking:
     """Composes in trees that others share with, and ranks the results."""
 
-    def __init__(self, order: TreeOrder, budget: RequestBudget) -> None:
+    def __init__(self, order: TreeOrder, budget: RequestBudget, room: int) -> None:
         plan, scores, all_wanted = order.reader.plan, order.scores, order.limit is None
         self._scores = scores
         self._sums = SumRows(order.reader, scores.classes)
         self._budget = budget
-        self._max_choices = None if all_wanted else MAX_SORTED
+        self._left_to_sort = room if all_wanted else None
         self._compact_first = CompactFirst(plan, budget, all_wanted=all_wanted)
         self._composer = SlotComposer(plan, budget)
         self._taking = [
@@ -191,7 +193,7 @@ class _PooledRanking:
         if composed is None:
             return
         groups: dict[AbstractSet[int], list[Choice]] = defaultdict(list)
-        for choice in islice(composed.choices, self._max_choices):
+        for choice in self._to_sort(composed.choices):
             groups[frozenset([_root_of(choice[index], alone) for index, *_amounts in self._taking])].append(choice)
         if next(composed.choices, None) is not None:
             self._budget.was_hit = True
@@ -215,13 +217,21 @@ class _PooledRanking:
     def _of_tree(self, tree: Tree) -> Iterator[RankedPart]:
         """Yield the candidates that take anything of the tree itself, the best score first, then by compactness."""
         choices = self._composer.choices(tree)
-        ranked = sorted(self._with_ranks(tree, islice(choices, self._max_choices)), key=itemgetter(0))
+        ranked = sorted(self._with_ranks(tree, self._to_sort(choices)), key=itemgetter(0))
         further = self._with_ranks(tree, self._noting_more(choices))
         if ranked or (ranked := [*islice(further, 1)]):
             (rank, _counts), _choice = ranked[0]
             yield (*rank, tree.root), (), tree, (choice for _key, choice in chain(ranked, further))
 
-    def _with_ranks(self, tree: Tree, choices: Iterator[Choice]) -> Iterator[_RankedChoice]:
+    def _to_sort(self, choices: Iterator[Choice]) -> list[Choice]:
+        """Return the choices of a tree that are to be sorted, at least the first."""
+        if self._left_to_sort is None:
+            return [*islice(choices, MAX_SORTED)]
+        taken = [*islice(choices, max(1, self._left_to_sort))]
+        self._left_to_sort -= len(taken)
+        return taken
+
+    def _with_ranks(self, tree: Tree, choices: Iterable[Choice]) -> Iterator[_RankedChoice]:
         """Yield choices with their sort keys, without those that take nothing of the tree or are filtered out."""
         row, masks = self._sums.row_of(tree.root), tree.places.masks
         for choice in choices:
