@@ -13,7 +13,7 @@ starts over. This ends with an optimal answer, and asks few sites.
 [(1, (2,)), (4, (2,))]
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from placement.allocators import Budget
 from placement.allocators.fabric.search import Holds, MembersByKind, Mix, Posting, Site, fewest_sites
@@ -25,65 +25,60 @@ WeightMatrix = Sequence[Sequence[int | None]]
 def best_assignment(weights: WeightMatrix) -> tuple[int, ...] | None:
     """Return the column of each row so that the sum of weights is maximal, or None if there is no way.
 
-    Kuhn's Hungarian method, O(rows^2 x columns). Weights are integers of any size, so that several objectives can be
-    packed into one number.
+    Kuhn's Hungarian method, row by row, O(rows^2 x columns). Weights are integers of any size, so that several
+    objectives can be packed into one number.
 
     >>> best_assignment([[5, 4], [5, 1]])
     (1, 0)
     >>> best_assignment([[5, None], [5, None]]) is None
     True
     """
-    method = _Hungarian(weights)
-    if not all([method.admit(row) for row in range(len(weights))]):
-        return None
-    column_of = {row: column for column, row in method.row_of.items()}
+    row_of: dict[int, int] = {}
+    row_prices = [max([weight for weight in row if weight is not None], default=0) for row in weights]
+    column_prices = [0] * max(map(len, weights), default=0)
+    for row in range(len(weights)):
+        reached = _cheapest_path(row, weights, row_of, (row_prices, column_prices))
+        if not reached:
+            return None
+        *matched, last = reached
+        distance = reached[last][0]
+        # Prices change so that the path becomes tight; those admitted so far keep an optimal assignment.
+        row_prices[row] -= distance
+        for column in matched:
+            row_prices[row_of[column]] -= distance - reached[column][0]
+            column_prices[column] += distance - reached[column][0]
+        while last >= 0:
+            before = reached[last][1]
+            row_of[last] = row_of.get(before, row)
+            last = before
+    column_of = {row: column for column, row in row_of.items()}
     return tuple([column_of[row] for row in range(len(weights))])
 
 
-class _Hungarian:
-    """The method row by row. Invariant: the rows admitted so far have an optimal assignment."""
+def _cheapest_path(
+    row: int, weights: WeightMatrix, row_of: Mapping[int, int], prices: tuple[Sequence[int], Sequence[int]]
+) -> dict[int, tuple[int, int]]:
+    """Return the columns reached from a new row, the nearest first, up to the first that has no row; {} if none has.
 
-    def __init__(self, weights: WeightMatrix) -> None:
-        self._weights = weights
-        self.row_of: dict[int, int] = {}
-        self._row_prices = [max([weight for weight in row if weight is not None], default=0) for row in weights]
-        self._column_prices = [0] * (len(weights[0]) if weights else 0)
-
-    def admit(self, row: int) -> bool:
-        """Match one more row, along the cheapest augmenting path; return False if it cannot be matched."""
-        waiting: dict[int, int] = {}  # column -> how far its reduced cost is from 0
-        before: dict[int, int] = {}  # column -> the column from whose row it was reached
-        reached: list[int] = []
-        current_row, last = row, -1
-        while True:
-            for column, weight in enumerate(self._weights[current_row]):
-                if weight is not None and column not in reached:
-                    distance = self._row_prices[current_row] + self._column_prices[column] - weight
-                    if column not in waiting or distance < waiting[column]:
-                        waiting[column], before[column] = distance, last
-            if not waiting:
-                return False
-            # Among equals, an unmatched column ends the search at once.
-            last = min(waiting, key=lambda column: (waiting[column], column in self.row_of, column))
-            step = waiting.pop(last)
-            self._lower([row, *[self.row_of[column] for column in reached]], reached, step)
-            waiting = {column: distance - step for column, distance in waiting.items()}
-            reached.append(last)
-            if last not in self.row_of:
-                break
-            current_row = self.row_of[last]
-        while last >= 0:
-            origin = before[last]
-            self.row_of[last] = row if origin < 0 else self.row_of[origin]
-            last = origin
-        return True
-
-    def _lower(self, rows: Sequence[int], columns: Sequence[int], step: int) -> None:
-        """Adjust prices so that one more column becomes tight; the present assignment stays optimal."""
-        for row in rows:
-            self._row_prices[row] -= step
-        for column in columns:
-            self._column_prices[column] += step
+    Each comes with its distance and the column from whose row it was reached, -1 for the new row.
+    """
+    reached: dict[int, tuple[int, int]] = {}
+    waiting: dict[int, tuple[int, int]] = {}
+    last, distance = -1, 0
+    while last < 0 or last in row_of:
+        from_row = row_of.get(last, row)
+        for column, weight in enumerate(weights[from_row]):
+            if weight is not None and column not in reached:
+                price = distance + prices[0][from_row] + prices[1][column] - weight
+                if column not in waiting or price < waiting[column][0]:
+                    waiting[column] = price, last
+        if not waiting:
+            return {}
+        # Among equals, a column without a row ends the search at once.
+        last = min(waiting, key=lambda column: (waiting[column][0], column in row_of, column))
+        reached[last] = waiting.pop(last)
+        distance = reached[last][0]
+    return reached
 
 
 __all__ = ["Budget", "Fabric", "Holds", "MembersByKind", "Mix", "Posting", "Site"]

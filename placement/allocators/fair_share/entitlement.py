@@ -14,8 +14,7 @@ from math import lcm
 from typing import NamedTuple
 
 from placement.allocators.entries import exact
-from placement.allocators.fair_share.nodes import NO_LIMIT, BranchNode, ClassWeight, Node
-from placement.allocators.fair_share.tree import Amounts
+from placement.allocators.fair_share.tree import NO_LIMIT, Amounts, BranchNode, ClassWeight, Node
 
 BEGUN = Fraction(1, 2)
 """The entitlement, for the order of service, of who is entitled to nothing: one unit is already too much.

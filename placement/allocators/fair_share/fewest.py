@@ -6,6 +6,7 @@ of sums and, where places matter, of an oracle: taking more never makes it fit l
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
@@ -15,7 +16,9 @@ from placement.allocators import Budget
 Purse = tuple[int, ...]
 """A joint cap, class by class, on what may be taken from the things that draw on it."""
 
-Cost = tuple[int, int]
+Worth = int | Fraction
+
+Cost = tuple[int, Worth]
 """The sort key of a choice: the number of things, then their total value."""
 
 CostedChoice = tuple[Cost, tuple[int, ...]]
@@ -34,7 +37,7 @@ class Kind(NamedTuple):
     Args:
         gives: how much each contributes to every need.
         takes: how much each takes out of its purses, by class.
-        values: their values in any unit, in ascending order.
+        values: their values, in ascending order.
         purses: the indexes of the purses they draw on.
         is_bound: whether their purses must have room for them. Unbound things use up their purses too, but only bound
             ones have to stay within them.
@@ -42,7 +45,7 @@ class Kind(NamedTuple):
 
     gives: tuple[int, ...]
     takes: tuple[int, ...]
-    values: tuple[int, ...]
+    values: tuple[Worth, ...]
     purses: tuple[int, ...] = ()
     is_bound: bool = True
 
@@ -59,7 +62,7 @@ class _Prospects(NamedTuple):
     """By the number of things: the most of each need that they can give, and the least they can be worth."""
 
     largest: Sequence[Sequence[int]]
-    cheapest: Sequence[int]
+    cheapest: Sequence[Worth]
 
 
 class FewestSearch:
@@ -73,11 +76,11 @@ class FewestSearch:
         self._fits = fits
         self._counts: dict[int, int] = {}
         """Kind -> how many of it are taken at present."""
-        self._worth = 0
+        self._worth: Worth = 0
         self._taken = [[0] * len(purse) for purse in choices.purses]
         self._taken_bound = [[0] * len(purse) for purse in choices.purses]
         self._prospects: dict[int, _Prospects] = {}
-        self._best: tuple[int, tuple[int, ...]] | None = None
+        self._best: tuple[Worth, tuple[int, ...]] | None = None
 
     @property
     def bound(self) -> Cost | None:

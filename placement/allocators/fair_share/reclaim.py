@@ -7,16 +7,15 @@ then served next and passes both gates may take; a priority decides inside the c
 for one place.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from math import lcm
+from functools import cache, cached_property
 from typing import Protocol, TypeVar, cast
 
 from placement.allocators import Budget, natural_key
-from placement.allocators.entries import Number, exact
+from placement.allocators.entries import Number
 from placement.allocators.fair_share.fewest import Choices, Cost, FewestSearch, Kind, fewest
 from placement.allocators.fair_share.gate import is_next, overdraft
 from placement.allocators.fair_share.order import added
@@ -36,13 +35,11 @@ class Givers:
     Args:
         rights: who is entitled to what.
         missing: how much more has to become free in the place, judged by sums.
-        values: value -> the value scaled to an integer.
         alike: things of each kind, which differ in value and name alone, in ascending order of value.
     """
 
     rights: ClaimRights
     missing: Mapping[Need, int]
-    values: Mapping[Number, int]
     alike: Sequence[tuple[_Sort, Sequence[Held]]]
 
     @property
@@ -98,7 +95,7 @@ class Givers:
         kinds = []
         for (leaf, takes, is_bound, towards_missing, _freed), things in self.alike:
             towards_limits = [things[0].amounts.get(name, 0) * is_inside for name, is_inside in inside[leaf]]
-            values = tuple([self.values[thing.value] for thing in things])
+            values = tuple([thing.worth for thing in things])
             kinds.append(Kind((*towards_missing, *towards_limits), takes, values, purses[leaf], is_bound))
         needed = (*self.missing.values(), *limits.values())
         return Choices(kinds, needed, [self.rights.surplus(path) for path in kept])
@@ -119,13 +116,7 @@ def gives(thing: Held) -> Mapping[Need, int]:
     return cast("Mapping[Need, int]", thing.amounts) if thing.inside is None else thing.inside
 
 
-def givers_of(
-    rights: ClaimRights,
-    held: Iterable[Held],
-    *,
-    missing: Mapping[Need, int],
-    values: Mapping[Number, int],
-) -> Givers:
+def givers_of(rights: ClaimRights, held: Iterable[Held], *, missing: Mapping[Need, int]) -> Givers:
     """Group what may go into kinds; those come first whose owners have the larger surplus over their entitlement."""
     alike = defaultdict[_Sort, list[Held]](list)
     for thing in held:
@@ -142,17 +133,8 @@ def givers_of(
     leaves = sorted({sort[0] for sort in alike}, key=preference)
     ranks = {leaf: rank for rank, leaf in enumerate(leaves)}
     for things in alike.values():
-        if len(things) > 1:
-            things.sort(key=lambda thing: values[thing.value])
-    kinds = sorted(alike.items(), key=lambda kind: (ranks[kind[0][0]], kind[0][1:]))
-    return Givers(rights, missing, values, kinds)
-
-
-def whole_values(held: Iterable[Held]) -> dict[Number, int]:
-    """Map each value to an integer, all scaled by one common factor."""
-    values = {value: exact(value) for value in {thing.value for thing in held}}
-    unit = lcm(*[value.denominator for value in values.values()])
-    return {value: int(as_written * unit) for value, as_written in values.items()}
+        things.sort(key=lambda thing: thing.worth)
+    return Givers(rights, missing, sorted(alike.items(), key=lambda kind: (ranks[kind[0][0]], kind[0][1:])))
 
 
 def all_freed(held: Iterable[Held]) -> dict[int, Counter[str]]:
@@ -220,7 +202,7 @@ def reclaim(
         return Giving(feasible=True)
     askable = [thing for thing in held if rights.may_ask(thing.leaf, thing.value)]
     useful = [thing for thing in askable if any(map(thing.amounts.get, rights.classes))]
-    givers = givers_of(rights, useful, missing=dict(rights.lacking.items()), values=whole_values(useful))
+    givers = givers_of(rights, useful, missing=dict(rights.lacking.items()))
     if priority is not None:
         return lowest(lambda highest: _chosen(givers.up_to(highest), steps), _priorities(givers) or [priority])
     giving = _chosen(givers, steps)
@@ -277,13 +259,8 @@ Answer = TypeVar("Answer", bound=Feasible)
 
 def lowest(up_to: Callable[[Number], Answer], priorities: Sequence[Number]) -> Answer:
     """Return the feasible answer with the lowest of these sorted priorities, by bisection; the last one if none is."""
-    answer = up_to(priorities[-1])
-    low, high = 0, len(priorities) - 1
-    while answer.feasible and low < high:
-        middle = (low + high) // 2
-        lower = up_to(priorities[middle])
-        if lower.feasible:
-            answer, high = lower, middle
-        else:
-            low = middle + 1
-    return answer
+    answer = cache(up_to)
+    if not answer(priorities[-1]).feasible:
+        return answer(priorities[-1])
+    lowest_at = bisect_left(priorities[:-1], 1, key=lambda priority: answer(priority).feasible)
+    return answer(priorities[lowest_at])

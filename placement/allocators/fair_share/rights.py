@@ -10,6 +10,7 @@ of others, only what is no more important than itself.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 from placement.allocators import natural_key
@@ -44,9 +45,14 @@ class Held:
     inside: Mapping[Need, int] | None = None
 
     @property
+    def worth(self) -> int | Fraction:
+        """The value exactly as written, to add and compare."""
+        return self.value if isinstance(self.value, int) else exact(self.value)
+
+    @property
     def dearness(self) -> tuple[object, ...]:
         """The sort key: value, then name."""
-        return exact(self.value), natural_key(self.leaf), natural_key(self.name)
+        return self.worth, natural_key(self.leaf), natural_key(self.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from operator import add, lt
 
 from placement.allocators.fair_share.entitlement import Entitlements
-from placement.allocators.fair_share.nodes import (
+from placement.allocators.fair_share.tree import (
     LAST,
+    Amounts,
+    Branch,
     BranchNode,
     Node,
     Numbers,
@@ -17,7 +19,6 @@ from placement.allocators.fair_share.nodes import (
     planted,
     ratio,
 )
-from placement.allocators.fair_share.tree import Amounts, Branch
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class NodeShare:
     is_leaf: bool
 
 
-class TaskQueue:
+class _TaskQueue:
     """The leaves that wait for the same task below the same limits: they are blocked together."""
 
     __slots__ = ("bounds", "is_blocked", "leaves", "task")
@@ -125,7 +126,7 @@ class FairShares:
         self._is_available_stale = True
         self._largest = [0] * len(self.classes)
         """By class, at least the largest amount that anybody waits for: while more is left, nobody is blocked."""
-        self._queues: dict[tuple[BranchNode, Numbers], TaskQueue] = {}
+        self._queues: dict[tuple[BranchNode, Numbers], _TaskQueue] = {}
         tasks = tasks or {}
         for leaf in tasks.keys() - self._leaves.keys():
             raise KeyError(leaf)
@@ -175,14 +176,14 @@ class FairShares:
             node.is_blocked = queue.is_blocked
             self._note(node)
 
-    def _enter(self, leaf: str, task: Numbers) -> TaskQueue:
+    def _enter(self, leaf: str, task: Numbers) -> _TaskQueue:
         """Return the queue of those who wait for a task, with one more leaf in it."""
         node = self._leaves[leaf]
         assert node.above is not None
         bounds = node.above.bounds
         key = bounds[-1], task
         if key not in self._queues:
-            self._queues[key] = TaskQueue(task, bounds)
+            self._queues[key] = _TaskQueue(task, bounds)
             self._largest = [*map(max, self._largest, task)]
             self._is_available_stale = True
         self._queues[key].leaves[node] = None
@@ -318,16 +319,13 @@ class FairShares:
         return [self._shown(node) for node in self._nodes.values()]
 
     def _shown(self, node: Node) -> NodeShare:
-        queue = self._queue_of.get(node.path)
+        queue, columns = self._queue_of.get(node.path), zip(self.classes, node.vector, self._totals, strict=True)
         return NodeShare(
             path=node.path,
             weight=float(node.source.weight),
             usage=self._named(node.usage),
             held=as_float(max(self._ratios(node.usage), default=0)),
-            vector={
-                name: as_float(part * total) if total else 0.0
-                for name, part, total in zip(self.classes, node.vector, self._totals, strict=True)
-            },
+            vector={name: as_float(part * total) if total else 0.0 for name, part, total in columns},
             share=as_float(node.share),
             weighted_share=as_float(node.weighted),
             dominant=None if node.dominant is None else self.classes[node.dominant],

@@ -1,8 +1,24 @@
-"""The tree that shares are computed over: weighted branches, and leaves that use and request resources."""
+"""The tree that shares are computed over: weighted branches and leaves, and hierarchical dominant resource fairness.
 
-from collections.abc import Iterable, Mapping
+A node's share follows from its vector, its fraction of each class. A leaf's vector is its usage. A branch's vector is
+the sum over its parts, where unblocked parts are first scaled down to the smallest weighted share among them, M. With s
+the weighted share of an unblocked part, it is
+
+M x (sum of vector / s)  +  (sum of the vectors of all blocked parts)
+
+and a branch maintains these two sums, and a heap that yields M.
+
+Shares are fixed-point integers, multiples of 2**-192, so that sums do not depend on their order. Exact fractions are
+impractical: the denominator of a sum over a thousand queues has a hundred thousand digits. Floats would make ties a
+matter of luck. Shares are rounded to multiples of 2**-96 before they are compared.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from heapq import heapify, heappop, heappush
+from operator import sub
+from typing import Any, NamedTuple
 
 from placement.allocators import natural_key
 from placement.allocators.entries import InvalidEntry, Number, check_number, exact
@@ -27,7 +43,7 @@ class Leaf:
     weight: Number = 1
 
     def __post_init__(self) -> None:
-        check_part(self.name, self.weight)
+        _check_part(self.name, self.weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +69,7 @@ class Branch:
     limit: Amounts = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_part(self.name, self.weight)
+        _check_part(self.name, self.weight)
         names: set[str] = set()
         for part in self.parts:
             if part.name in names:
@@ -61,8 +77,7 @@ class Branch:
             names.add(part.name)
 
 
-def check_part(name: str, weight: Number) -> None:
-    """Refuse a name that is empty or contains a slash, and a weight that is not between a millionth and a million."""
+def _check_part(name: str, weight: Number) -> None:
     if not name or SEPARATOR in name:
         raise InvalidEntry(("name",), "a name without a slash", name)
     check_number(weight, name, "weight")
@@ -88,3 +103,255 @@ def way(path: str) -> list[str]:
     """
     names = path.split(SEPARATOR)
     return [SEPARATOR.join(names[:end]) for end in range(2, len(names) + 1)]
+
+
+PRECISION = 192
+SCALE = 1 << PRECISION
+"""The share of whoever holds everything."""
+
+COMPARED = 96
+_DROPPED = PRECISION - COMPARED
+
+LAST = 1 << 256
+"""Added to a blocked node's weighted share; exceeds any share, so that blocked nodes sort last."""
+
+NO_LIMIT = 1 << 80
+"""More than anybody can ask for; stands for what is left where there is no limit."""
+
+_SLACK = 16
+_MANY = 4
+"""Where more than one part of a branch in so many changes at once, all of its parts are counted anew."""
+
+Numbers = tuple[int, ...]
+"""Amounts in the order of the classes."""
+Vector = list[int]
+Contribution = tuple[bool, Vector]
+"""What a part adds to its branch: whether it is blocked, and its vector, scaled unless it is."""
+Rank = tuple[tuple[int, ...], int]
+"""A key for the order of service: the weighted shares from a node down to its best leaf, then that leaf's index."""
+
+
+class ClassWeight(NamedTuple):
+    """What a part of a branch weighs in the order of service, in one class.
+
+    ``beforehand`` is the fraction of the class that it counts as having besides what it has.
+    """
+
+    weight: Fraction
+    beforehand: Fraction = Fraction(0)
+
+
+def ratio(used: int, total: int) -> int:
+    """Return used / total as a share; 0/0 is 0, and any use of an empty total is a full share (HD-14).
+
+    >>> [ratio(used, total) / SCALE for used, total in [(0, 0), (5, 0), (5, 10)]]
+    [0.0, 1.0, 0.5]
+    """
+    if total > 0:
+        return used * SCALE // total
+    return SCALE if used else 0
+
+
+def _compared(share: int) -> int:
+    """Round a share for comparison, so that equal fractions compare equal however they were computed."""
+    return (share + (1 << (_DROPPED - 1))) >> _DROPPED
+
+
+def as_float(share: int) -> float:
+    """Return the float nearest to a share.
+
+    >>> as_float(ratio(1, 3)) == 1 / 3
+    True
+    """
+    return _compared(share) / (1 << COMPARED)
+
+
+class Node:
+    """A leaf or a branch.
+
+    ``usage`` is what it and everything below it use, ``vector`` its fraction of each class, ``share`` the largest of
+    them that counts, ``weighted`` the same after division by the weights, ``level`` that rounded for comparison, and
+    ``scaled`` the vector for a weighted share of 1. ``counted`` and ``rank`` are what the branch above knows of it.
+    """
+
+    __slots__ = (
+        "above",
+        "beforehand",
+        "counted",
+        "dominant",
+        "index",
+        "is_blocked",
+        "level",
+        "path",
+        "rank",
+        "scaled",
+        "share",
+        "source",
+        "usage",
+        "vector",
+        "weighted",
+        "weights",
+    )
+
+    def __init__(self, source: Branch | Leaf, path: str, above: "BranchNode | None", *, index: int, width: int) -> None:
+        self.source = source
+        self.path = path
+        self.above = above
+        self.index = index
+        self.usage: Numbers = (0,) * width
+        self.weights = [exact(source.weight).as_integer_ratio()] * width
+        """The weight in each class, as numerator and denominator."""
+        self.beforehand: Vector = [0] * width
+        """What counts in the weighted share of each class besides the vector (``entitlement.BEGUN``)."""
+        self.vector: Vector = [0] * width
+        self.scaled: Vector = self.vector
+        self.share = self.weighted = self.level = 0
+        self.dominant: int | None = None
+        self.is_blocked = True
+        self.counted: Contribution | None = None
+        self.rank: Rank = (LAST,), 0
+
+    def take(self, vector: Vector, classes: Collection[int]) -> None:
+        """Set the vector, and the shares that follow from it if only these classes count."""
+        self.vector = vector
+        self.share = self.weighted = 0
+        self.dominant = None
+        for number in classes:
+            numerator, denominator = self.weights[number]
+            weighted = (vector[number] + self.beforehand[number]) * denominator // numerator
+            if weighted > self.weighted:
+                self.share, self.weighted, self.dominant = vector[number], weighted, number if vector[number] else None
+        self.level = _compared(self.weighted)
+        divisor = self.weighted
+        self.scaled = [part * SCALE // divisor for part in vector] if divisor else [0] * len(vector)
+
+    def weigh(self, weights: Sequence[ClassWeight]) -> None:
+        """Set the weight in each class."""
+        self.weights = [class_weight.weight.as_integer_ratio() for class_weight in weights]
+        self.beforehand = [int(class_weight.beforehand * SCALE) for class_weight in weights]
+
+    def contribution(self) -> Contribution:
+        """Return what this node adds to the branch above."""
+        return self.is_blocked, self.vector if self.is_blocked else self.scaled
+
+    def ranked(self) -> Rank:
+        """Return the sort key among siblings."""
+        return (self.level + LAST * self.is_blocked,), self.index
+
+    def __lt__(self, _node: Any) -> bool:
+        """Let heaps compare entries: nodes are compared only when all else ties, that is, with themselves."""
+        return False
+
+
+class BranchNode(Node):
+    """A branch: the sums over its parts, and a heap of them whose stale entries are dropped lazily.
+
+    ``bounds`` are the branches from the root down to this one that have a ``limit``; the root's are the totals.
+    """
+
+    __slots__ = ("_blocked_sum", "_by_rank", "_scaled_sum", "bounds", "depth", "limit", "open_parts", "parts")
+
+    def __init__(
+        self, source: Branch, path: str, above: "BranchNode | None", *, index: int, limit: Sequence[int]
+    ) -> None:
+        super().__init__(source, path, above, index=index, width=len(limit))
+        self.source: Branch = source
+        self.depth: int = above.depth + 1 if above else 0
+        self.limit = limit
+        outer = above.bounds if above else ()
+        self.bounds: tuple[BranchNode, ...] = (*outer, self) if source.limit or not above else outer
+        self.parts: list[Node] = []
+        self.open_parts = 0
+        self._scaled_sum: Vector = [0] * len(limit)
+        self._blocked_sum: Vector = [0] * len(limit)
+        self._by_rank: list[tuple[Rank, Node]] = []
+
+    @property
+    def free(self) -> list[int]:
+        """What is left of each class below the limit."""
+        return [*map(sub, self.limit, self.usage)]
+
+    def count(self, parts: Collection[Node]) -> None:
+        """Replace what has been counted of parts by their present state; of many, all anew, which is faster."""
+        if _MANY * len(parts) > len(self.parts) > _MANY:
+            self._count_all()
+            return
+        for part in parts:
+            if part.counted is not None:
+                self._add(part.counted, sign=-1)
+            part.counted = part.contribution()
+            self._add(part.counted, sign=1)
+            rank = part.ranked()
+            if rank != part.rank:
+                part.rank = rank
+                heappush(self._by_rank, (rank, part))
+        if len(self._by_rank) > 2 * len(self.parts) + _SLACK:
+            self._sort()
+
+    def _count_all(self) -> None:
+        vectors: dict[bool, list[Vector]] = {False: [], True: []}
+        for part in self.parts:
+            is_blocked, vector = part.counted = part.contribution()
+            vectors[is_blocked].append(vector)
+            part.rank = part.ranked()
+        nothing = [0] * len(self.limit)
+        self._blocked_sum = [*map(sum, zip(*vectors[True], strict=True))] or nothing
+        self._scaled_sum = [*map(sum, zip(*vectors[False], strict=True))] or nothing.copy()
+        self.open_parts = len(vectors[False])
+        self._sort()
+
+    def _sort(self) -> None:
+        self._by_rank = [(part.rank, part) for part in self.parts]
+        heapify(self._by_rank)
+
+    def _add(self, contribution: Contribution, *, sign: int) -> None:
+        is_blocked, vector = contribution
+        sums = self._blocked_sum if is_blocked else self._scaled_sum
+        for number, amount in enumerate(vector):
+            sums[number] += sign * amount
+        self.open_parts += sign * (not is_blocked)
+
+    def refresh(self, classes: Collection[int]) -> bool:
+        """Set vector and shares by the parts, if only these classes count; return whether that matters above."""
+        self.is_blocked = not self.open_parts
+        first = self.first() if self.open_parts else None
+        if first is None or not first.weighted:
+            vector = list(self._blocked_sum)
+        else:
+            sums = zip(self._scaled_sum, self._blocked_sum, strict=True)
+            vector = [(first.weighted * scaled >> PRECISION) + blocked for scaled, blocked in sums]
+        self.take(vector, classes)
+        return self.counted != self.contribution() or self.rank != self.ranked()
+
+    def first(self) -> Node | None:
+        """Return the part to serve first, blocked or not; None if there is none."""
+        heap = self._by_rank
+        while heap and heap[0][0] != heap[0][1].rank:
+            heappop(heap)
+        return heap[0][1] if heap else None
+
+    def ranked(self) -> Rank:
+        """Return the sort key among siblings: between equal shares, the contents decide."""
+        level, first = self.level + LAST * self.is_blocked, self.first()
+        if first is None:
+            return (level,), self.index
+        levels, index = first.rank
+        return (level, *levels), index
+
+
+def planted(root: Branch, classes: Sequence[str], totals: Sequence[int]) -> dict[str, Node]:
+    """Return the nodes of a tree by path, in natural order, parents before children."""
+    nodes: dict[str, Node] = {}
+    waiting: list[tuple[Branch | Leaf, BranchNode | None]] = [(root, None)]
+    while waiting:  # Iterative, here and elsewhere, so that depth is unlimited.
+        source, above = waiting.pop()
+        path = joined(above.path, source.name) if above else source.name
+        if isinstance(source, Branch):
+            limit = [source.limit.get(name, NO_LIMIT) for name in classes] if above else totals
+            nodes[path] = branch = BranchNode(source, path, above, index=len(nodes), limit=limit)
+            waiting += [(part, branch) for part in reversed(in_order(source.parts))]
+        else:
+            nodes[path] = Node(source, path, above, index=len(nodes), width=len(classes))
+        if above:
+            above.parts.append(nodes[path])
+    return nodes

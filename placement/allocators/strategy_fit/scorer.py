@@ -1,4 +1,4 @@
-"""The strategy fit compiled for one request: the same results over tuples or columns, for thousands of nodes.
+"""The strategy fit compiled for one request: the same results for one node or for columns of thousands.
 
 Everything that depends only on the profile and the request is computed once: the terms of its scores, with names
 matched and weights as integers. Per node, there remain integer arithmetic and one final division, so that a score is
@@ -56,50 +56,6 @@ class OwnPart:
         return self.least.get(name, 0) if self.is_certain else 0
 
 
-class FitTerm(NamedTuple):
-    """A requested class that is configured, and how much of it the node provides; MostAllocated ``packs``."""
-
-    name: str
-    weight: int
-    least: int
-    limit: int
-    packs: bool
-
-
-class ScarceTerm(NamedTuple):
-    """A scarce entry: counts against a node that has one of these classes. ``names`` may be empty."""
-
-    names: tuple[str, ...]
-    weight: int
-
-
-class Reserve(NamedTuple):
-    """Idle secondary - asked secondary >= max(0, idle primary - asked primary) x ratio, where there is a primary."""
-
-    primary: str
-    primary_amount: int
-    secondary: str
-    secondary_amount: int
-    ratio: Fraction
-
-
-class ScoringTerms(NamedTuple):
-    """The terms of a profile and a request. A node that lacks a ``needed`` class gets 0 from sra."""
-
-    fit: tuple[FitTerm, ...]
-    scarce: tuple[ScarceTerm, ...]
-    needed: tuple[str, ...]
-    reserves: tuple[Reserve, ...]
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """The classes that any term uses, sorted."""
-        fit = {term.name for term in self.fit}
-        scarce = {name for term in self.scarce for name in term.names}
-        reserves = {name for reserve in self.reserves for name in (reserve.primary, reserve.secondary)}
-        return tuple(sorted({*fit, *scarce, *self.needed, *reserves}))
-
-
 def asked_amounts(requested: NodeAmounts) -> dict[str, int]:
     """Drop amounts of 0, which ask for nothing.
 
@@ -112,66 +68,75 @@ def asked_amounts(requested: NodeAmounts) -> dict[str, int]:
     return {name: amount for name, amount in requested.items() if amount}
 
 
-def terms_of(
-    profile: Profile, requested: NodeAmounts, node_classes: Iterable[str], own: OwnPart | None = None
-) -> ScoringTerms:
-    """Specialise a profile for a request to nodes with ``node_classes``; they provide ``own``, by default all."""
-    demand = asked_amounts(requested)
-    universe = {*node_classes, *demand}
-    sra = profile.sra if profile.sra and profile.sra.weight else None
-    part = own or OwnPart.exactly(demand)
-    return ScoringTerms(
-        fit=_fit_terms(profile.fit, demand, part) if profile.fit and profile.fit.weight else (),
-        scarce=_scarce_terms(sra, part, universe) if sra else (),
-        needed=tuple(filter(part.in_any_case, part.limit)) if sra and sra.mode == "upstream" else (),
-        reserves=_reserves(profile.proportional, part, universe) if profile.proportional else (),
-    )
+class _FitTerm(NamedTuple):
+    """A requested class that is configured, and how much of it the node provides; MostAllocated ``packs``."""
+
+    name: str
+    weight: int
+    least: int
+    limit: int
+    packs: bool
 
 
-def _fit_terms(fit: Fit, demand: NodeAmounts, part: OwnPart) -> tuple[FitTerm, ...]:
+class _ScarceTerm(NamedTuple):
+    """A scarce entry: counts against a node that has one of these classes. ``names`` may be empty."""
+
+    names: tuple[str, ...]
+    weight: int
+
+
+class _Reserve(NamedTuple):
+    """Idle secondary - asked secondary >= max(0, idle primary - asked primary) x ratio, where there is a primary."""
+
+    primary: str
+    primary_amount: int
+    secondary: str
+    secondary_amount: int
+    ratio: Fraction
+
+
+def _fit_terms(fit: Fit, demand: NodeAmounts, part: OwnPart) -> list[_FitTerm]:
     matches = [(name, best_match(fit.resources, name)) for name in demand]
     configured = [(name, fit.resources[pattern]) for name, pattern in matches if pattern is not None]
     weights = _whole([preference.weight for _name, preference in configured])
-    return tuple(
-        FitTerm(name, weight, part.least.get(name, 0), part.limit.get(name, 0), preference.type == "MostAllocated")
+    return [
+        _FitTerm(name, weight, part.least.get(name, 0), part.limit.get(name, 0), preference.type == "MostAllocated")
         for (name, preference), weight in zip(configured, weights, strict=True)
         if weight
-    )
+    ]
 
 
-def _scarce_terms(sra: Sra, part: OwnPart, universe: set[str]) -> tuple[ScarceTerm, ...]:
+def _scarce_terms(sra: Sra, part: OwnPart, universe: set[str]) -> list[_ScarceTerm]:
     members = _members(sra.resources, universe)
-    weights = _whole(list(sra.resources.values()))
     spared = part.limit if sra.mode == "unneeded" else {}
-    return tuple(
-        ScarceTerm(tuple(name for name in members[pattern] if name not in spared), weight)
-        for pattern, weight in zip(sra.resources, weights, strict=True)
-    )
+    return [
+        _ScarceTerm(tuple([name for name in members[pattern] if name not in spared]), weight)
+        for pattern, weight in zip(sra.resources, _whole(list(sra.resources.values())), strict=True)
+    ]
 
 
-def _reserves(policy: Proportional, part: OwnPart, universe: set[str]) -> tuple[Reserve, ...]:
+def _reserves(policy: Proportional, part: OwnPart, universe: set[str]) -> list[_Reserve]:
     members = _members(policy.reserve, universe)
-    if policy.exempt == "all" and any(name in part.limit for names in members.values() for name in names):
-        return ()
-    reserves = (
-        Reserve(primary, part.limit.get(primary, 0), secondary, part.in_any_case(secondary), exact(units))
+    if policy.exempt == "all" and any([name in part.limit for names in members.values() for name in names]):
+        return []
+    reserves = [
+        _Reserve(primary, part.limit.get(primary, 0), secondary, part.in_any_case(secondary), exact(units))
         for pattern, secondaries in policy.reserve.items()
         for primary in members[pattern]
         for secondary, units in secondaries.items()
-    )
+    ]
     # A request that takes no more than the share of the units that it asks for is exempt.
-    return tuple(
+    return [
         reserve
         for reserve in reserves
         if not (reserve.primary_amount and reserve.secondary_amount <= reserve.primary_amount * reserve.ratio)
-    )
+    ]
 
 
 def _members(patterns: Mapping[str, object], universe: set[str]) -> dict[str, list[str]]:
     """Return the classes that each entry matches best."""
     members: dict[str, list[str]] = {pattern: [] for pattern in patterns}
-    named = {pattern for pattern in patterns if not pattern.endswith(WILDCARD)}
-    for name in sorted(universe | named):
+    for name in sorted(universe | {pattern for pattern in patterns if not pattern.endswith(WILDCARD)}):
         pattern = best_match(patterns, name)
         if pattern is not None:
             members[pattern].append(name)
@@ -185,30 +150,43 @@ def _whole(weights: list[Number]) -> list[int]:
     return [int(weight * scale) for weight in fractions]
 
 
+class _ScoreFactors(NamedTuple):
+    """How a score is put together: the mean's fraction and the avoided weight, as integers over one denominator."""
+
+    mean: int
+    avoided: int
+    common: int
+
+
 class NodeScorer:
-    """A profile and a request, compiled to score many nodes.
+    """A profile and a request, compiled to score many nodes; see ``scorer_for``.
 
     Methods take the capacity and the usage of ``classes``, in this order; 0 where a node lacks one. Both are integers,
     or columns of them, one row for each node: all is arithmetic that columns have, too. Whether a node can serve the
     request at all has to be checked separately.
     """
 
-    def __init__(self, profile: Profile, terms: ScoringTerms, *, is_alone: bool) -> None:
-        self.classes = terms.classes
-        self._terms = terms
-        self._is_alone = is_alone
-        self._factors = _factors(profile, terms)
-        at = {name: position for position, name in enumerate(terms.classes)}
-        # Tuples, because thousands of nodes are scored.
-        self._fit = [
-            (at[term.name], term.weight, term.least, term.limit, term.packs) for term in terms.fit if term.limit
-        ]
-        self._scarce = [(term.weight, [at[name] for name in term.names]) for term in terms.scarce if term.names]
-        self._all_scarce = sum([term.weight for term in terms.scarce])
-        self._needed = [at[name] for name in terms.needed]
-        self._reserves = [
-            (at[term.primary], at[term.secondary], term, term.ratio.as_integer_ratio()) for term in terms.reserves
-        ]
+    def __init__(
+        self, profile: Profile, requested: NodeAmounts, node_classes: Iterable[str], own: OwnPart | None
+    ) -> None:
+        demand = asked_amounts(requested)
+        universe, part = {*node_classes, *demand}, own or OwnPart.exactly(demand)
+        fit = profile.fit if profile.fit and profile.fit.weight else None
+        sra = profile.sra if profile.sra and profile.sra.weight else None
+        self._is_alone = own is None
+        self._fit = _fit_terms(fit, demand, part) if fit else []
+        self._scarce = _scarce_terms(sra, part, universe) if sra else []
+        self._needed = [*filter(part.in_any_case, part.limit)] if sra and sra.mode == "upstream" else []
+        """The classes without which a node gets 0 from sra."""
+        self._reserves = _reserves(profile.proportional, part, universe) if profile.proportional else []
+        of_scarce = [name for term in self._scarce for name in term.names]
+        of_reserves = [name for reserve in self._reserves for name in (reserve.primary, reserve.secondary)]
+        self.classes = tuple(sorted({*[term.name for term in self._fit], *of_scarce, *self._needed, *of_reserves}))
+        self._all_scarce = sum([term.weight for term in self._scarce])
+        per_mean = _per_unit(fit, sum([term.weight for term in self._fit]))
+        per_avoided = _per_unit(sra, self._all_scarce)
+        common = lcm(per_mean.denominator, per_avoided.denominator)
+        self._factors = _ScoreFactors(int(per_mean * common), int(per_avoided * common), common)
 
     def score(self, allocatable: Sequence[Any], used: Sequence[Any]) -> Any:
         """Return the sum of the scores, from 0 to 100 times the sum of the policies' weights."""
@@ -225,36 +203,43 @@ class NodeScorer:
     def keeps_proportion(self, allocatable: Sequence[Any], used: Sequence[Any]) -> Any:
         """Tell whether the node keeps its reserve for scarce resources."""
         keeps: Any = True
-        for primary, secondary, term, (units, per) in self._reserves:
-            idle = allocatable[primary] - used[primary] - term.primary_amount
-            idle_secondary = (allocatable[secondary] - used[secondary] - term.secondary_amount) * per
-            keeps = keeps & ((allocatable[primary] <= 0) | (idle_secondary >= idle * (idle > 0) * units))
+        capacity, usage = self._by_class(allocatable), self._by_class(used)
+        for primary, primary_amount, secondary, secondary_amount, ratio in self._reserves:
+            idle = capacity[primary] - usage[primary] - primary_amount
+            idle_secondary = (capacity[secondary] - usage[secondary] - secondary_amount) * ratio.denominator
+            keeps = keeps & ((capacity[primary] <= 0) | (idle_secondary >= idle * (idle > 0) * ratio.numerator))
         return keeps
 
     def largest(self, limits: Mapping[str, int]) -> int:
         """Return a bound on all integers that scores pass through, given one on the amounts of each class."""
-        terms, (mean, avoided, common), amount = self._terms, self._factors, max(limits.values(), default=1)
-        weight = sum([term.weight for term in terms.fit]) * mean + self._all_scarce * avoided + common
-        demand = max([term.limit + term.least for term in terms.fit], default=0)
+        (mean, avoided, common), amount = self._factors, max(limits.values(), default=1)
+        weight = sum([term.weight for term in self._fit]) * mean + self._all_scarce * avoided + common
+        demand = max([term.limit + term.least for term in self._fit], default=0)
         reserves = [
-            (2 * amount + term.primary_amount + term.secondary_amount) * max(ratio)
-            for *_positions, term, ratio in self._reserves
+            (2 * amount + primary_amount + secondary_amount) * max(ratio.as_integer_ratio())
+            for _primary, primary_amount, _secondary, secondary_amount, ratio in self._reserves
         ]
-        return max(prod([limits[term.name] for term in terms.fit]) * weight, 2 * amount + demand, *reserves)
+        return max(prod([limits[term.name] for term in self._fit]) * weight, 2 * amount + demand, *reserves)
 
-    def _weighed(self, allocatable: Sequence[Any], used: Sequence[Any], factors: "_ScoreFactors") -> Any:
-        numerator, denominator = self._mean(allocatable, used)
+    def _by_class(self, column: Sequence[Any]) -> dict[str, Any]:
+        return dict(zip(self.classes, column, strict=True))
+
+    def _weighed(self, allocatable: Sequence[Any], used: Sequence[Any], factors: _ScoreFactors) -> Any:
+        capacity = self._by_class(allocatable)
+        numerator, denominator = self._mean(capacity, self._by_class(used))
         mean, avoided, common = factors
         # One division of two integers, hence rounded once, to the nearest float.
-        return (numerator * mean + denominator * self._avoided(allocatable) * avoided) / (denominator * common)
+        return (numerator * mean + denominator * self._avoided(capacity) * avoided) / (denominator * common)
 
-    def _mean(self, allocatable: Sequence[Any], used: Sequence[Any]) -> tuple[Any, Any]:
+    def _mean(self, allocatable: Mapping[str, Any], used: Mapping[str, Any]) -> tuple[Any, Any]:
         """Return the sum of weight x ratio over the requested classes, as numerator and denominator."""
         numerator: Any = 0
         denominator: Any = 1
         has_room: Any = True
-        for position, weight, least, limit, packs in self._fit:
-            capacity, after, full = allocatable[position], used[position] + least, used[position] + limit
+        for name, weight, least, limit, packs in self._fit:
+            if not limit:
+                continue
+            capacity, after, full = allocatable[name], used[name] + least, used[name] + limit
             fits, is_present = after <= capacity, capacity > 0
             counting = full + (capacity - full) * (full > capacity) if packs else capacity - after
             counts = is_present & fits
@@ -264,38 +249,24 @@ class NodeScorer:
             has_room = has_room & (fits | (capacity <= 0))
         return numerator * has_room if self._is_alone else numerator, denominator
 
-    def _avoided(self, allocatable: Sequence[Any]) -> Any:
+    def _avoided(self, allocatable: Mapping[str, Any]) -> Any:
         """Return the weight of the scarce resources that do not count against a node."""
         spared: Any = self._all_scarce
-        for weight, positions in self._scarce:
-            spared = spared - weight * reduce(or_, [allocatable[position] > 0 for position in positions])
-        for position in self._needed:
-            spared = spared * (allocatable[position] > 0)
+        for names, weight in self._scarce:
+            if names:
+                spared = spared - weight * reduce(or_, [allocatable[name] > 0 for name in names])
+        for name in self._needed:
+            spared = spared * (allocatable[name] > 0)
         return spared
 
 
-class _ScoreFactors(NamedTuple):
-    """How a score is put together: the mean's fraction and the avoided weight, as integers over one denominator."""
-
-    mean: int
-    avoided: int
-    common: int
-
-
-def _factors(profile: Profile, terms: ScoringTerms) -> _ScoreFactors:
-    per_mean = _per_unit(profile.fit, [term.weight for term in terms.fit])
-    per_avoided = _per_unit(profile.sra, [term.weight for term in terms.scarce])
-    common = lcm(per_mean.denominator, per_avoided.denominator)
-    return _ScoreFactors(int(per_mean * common), int(per_avoided * common), common)
-
-
-def _per_unit(policy: Fit | Sra | None, weights: list[int]) -> Fraction:
+def _per_unit(policy: Fit | Sra | None, weight: int) -> Fraction:
     """Return the score per unit of weight; 0 if the policy or every weight is missing."""
-    return MAX_NODE_SCORE * exact(policy.weight) / sum(weights) if policy and any(weights) else Fraction()
+    return MAX_NODE_SCORE * exact(policy.weight) / weight if policy and weight else Fraction()
 
 
 def scorer_for(
-    profile: Profile, requested: Mapping[str, int], node_classes: Iterable[str] = (), own: OwnPart | None = None
+    profile: Profile, requested: NodeAmounts, node_classes: Iterable[str] = (), own: OwnPart | None = None
 ) -> NodeScorer:
     """Compile a profile for a request.
 
@@ -317,7 +288,7 @@ def scorer_for(
     >>> scorer.score((0, 16), (0, 0)), scorer.score((8, 16), (0, 0))
     (1750.0, 750.0)
     """
-    return NodeScorer(profile, terms_of(profile, requested, node_classes, own), is_alone=own is None)
+    return NodeScorer(profile, requested, node_classes, own)
 
 
 MAX_COMPILED = 512
@@ -331,7 +302,7 @@ class Scorers:
         self._profile = profile
         self._compiled: dict[Hashable, NodeScorer] = {}
 
-    def scorer(self, requested: Mapping[str, int], node_classes: AbstractSet[str], own: OwnPart) -> NodeScorer:
+    def scorer(self, requested: NodeAmounts, node_classes: AbstractSet[str], own: OwnPart) -> NodeScorer:
         """Return ``scorer_for`` a request; the arguments are the same."""
         limit, least = frozenset(own.limit.items()), frozenset(own.least.items())
         request = frozenset(requested.items()), node_classes, limit, least, own.is_certain

@@ -16,7 +16,6 @@ from itertools import count
 from placement.allocators import Budget
 from placement.allocators.entries import Number
 from placement.allocators.fair_share.fewest import Cost, FewestSearch
-from placement.allocators.fair_share.nodes import ratio
 from placement.allocators.fair_share.reclaim import (
     Givers,
     Giving,
@@ -24,9 +23,9 @@ from placement.allocators.fair_share.reclaim import (
     givers_of,
     is_fair_to_take,
     lowest,
-    whole_values,
 )
 from placement.allocators.fair_share.rights import ClaimRights, Held, Need
+from placement.allocators.fair_share.tree import ratio
 from placement.candidates.planner.planner_search import PlannerSearch
 from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.services.fair_share.giving_back import ClaimedShares, GivenBack, ReclaimClaim, ReclaimOptions, claim_of
@@ -158,11 +157,8 @@ class RoomSearch:
             return self._cheapest((root, hosts[root].up_to(highest)) for root in enough)
 
         first = min([priority, *least.values()])
-        return lowest(up_to, sorted({value for value in self._values if first <= value <= priority}) or [priority])
-
-    @cached_property
-    def _values(self) -> Mapping[Number, int]:
-        return whole_values(tenant for tenants in self._tenants.by_root.values() for tenant in tenants)
+        values = {tenant.value for tenants in self._tenants.by_root.values() for tenant in tenants}
+        return lowest(up_to, sorted([value for value in values if first <= value <= priority]) or [priority])
 
     @cached_property
     def _hosts(self) -> Mapping[int, Givers]:
@@ -176,7 +172,7 @@ class RoomSearch:
                 for tenant in tenants
                 if not tenant.amounts.keys().isdisjoint(rights.classes) and rights.may_ask(tenant.leaf, tenant.value)
             ]
-            hosts[root] = givers_of(rights, askable, missing=missing, values=self._values)
+            hosts[root] = givers_of(rights, askable, missing=missing)
         return hosts
 
     def _cheapest(self, givers_by_root: Iterable[tuple[int, Givers]]) -> CheapestRoom:
@@ -222,12 +218,10 @@ class RoomSearch:
                 yield replace(host, bound=max(host.bound, bound), refined=2)
             return
         for missing in self._places.missing(host.root, givers.could_free):
-            in_places = self._regrouped(givers, givers.held, {**givers.missing, **missing}) if missing else givers
+            everything = {**givers.missing, **missing}
+            in_places = givers_of(givers.rights, givers.held, missing=everything) if missing else givers
             if in_places.bound is not None:
                 yield replace(host, givers=in_places, bound=max(host.bound, in_places.bound), refined=1)
-
-    def _regrouped(self, givers: Givers, tenants: Iterable[Held], missing: Mapping[Need, int]) -> Givers:
-        return givers_of(givers.rights, tenants, missing=missing, values=self._values)
 
     def _read(self, roots: Sequence[int]) -> None:
         new = self._trees.unread([*dict.fromkeys(roots)])
@@ -241,7 +235,7 @@ class RoomSearch:
         if fits is None:
             return None
         before, tenants = steps.remaining, self._tenants.in_detail(host.givers.held)
-        givers = self._regrouped(host.givers, tenants, host.givers.missing)
+        givers = givers_of(host.givers.rights, tenants, missing=host.givers.missing)
         search = FewestSearch(givers.choices, steps, fits=lambda counts: fits(all_freed(givers.chosen(counts))))
         choice = search.best(best)
         self._budget.take(before - steps.remaining)

@@ -6,10 +6,9 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.fair_share.nodes import COMPARED, PRECISION, SCALE
 from placement.allocators.fair_share.order import Task, fill, order
 from placement.allocators.fair_share.state import FairShares
-from placement.allocators.fair_share.tree import Branch, Leaf
+from placement.allocators.fair_share.tree import COMPARED, PRECISION, SCALE, Branch, Leaf
 from tests.examples import examples
 from tests.unit.allocators import fair_share_oracle as oracle
 from tests.unit.allocators.fair_share_random import (

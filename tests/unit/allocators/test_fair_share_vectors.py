@@ -7,10 +7,9 @@ import random
 
 import pytest
 
-from placement.allocators.fair_share.nodes import SCALE, ratio
 from placement.allocators.fair_share.order import Task, fill, order, want
 from placement.allocators.fair_share.state import FairShares
-from placement.allocators.fair_share.tree import Branch, Leaf
+from placement.allocators.fair_share.tree import SCALE, Branch, Leaf, ratio
 from tests.unit.allocators.fair_share_trees import COMPLEMENTARY, RESCALING, SATURATED, tasks, tree
 
 CHURN_STEPS = 200
