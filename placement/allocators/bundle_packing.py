@@ -48,9 +48,7 @@ def most_that_fit(limit: int, fits: Callable[[int], bool]) -> int:
 
 
 def drawn(demands: Mapping[frozenset[int], int], room: Mapping[int, int]) -> int:
-    """Return how many units can be drawn when every demand is for one unit.
-
-    O(sets x pools) per path. Paths are few, as each exhausts a set or a pool.
+    """Return how many units can be drawn when every demand is for one unit. O(sets x pools) per path, of which few.
 
     ``demands`` has the number of demands by the pools that they may draw from, ``room`` the units of each pool.
 
@@ -136,8 +134,8 @@ def _disjoint_parts(bundles: Iterable[Cells]) -> list[list[Cells]]:
 class _Bound(NamedTuple):
     """An upper bound on a number of bundles.
 
-    Of each kind of cells every bundle takes at least so much in total. Each cell has the unit that bundles take, and
-    the most that one takes.
+    Of each kind of cells every bundle takes at least so much in total. Each cell has the unit and the most that one
+    takes.
     """
 
     kinds: Sequence[tuple[int, Sequence[tuple[int, int, int]]]]
@@ -175,10 +173,6 @@ class BundlePacking:
     """Bundles to pack into cells, whatever is free in them; reuses what does not depend on that.
 
     Bundles are the ways to take a copy, preferably ``undominated``; kinds the sets of cells to bound jointly.
-
-    >>> packing = BundlePacking([{0: 2, 1: 2}, {0: 3}, {1: 3}], [{0}, {1}, {0, 1}])
-    >>> packing.copies([5, 6], budget=Budget(100))
-    Copies(least=3, max_count=3)
     """
 
     def __init__(self, bundles: Sequence[Bundle], kinds: Sequence[Collection[int]]) -> None:

@@ -4,9 +4,8 @@ After Koordinator's device allocation hints and joint allocation, made exact: fi
 and the best one by ``DeviceObjective``: fewest NUMA nodes, then fewest switches, then the fullest places, ties by the
 natural order of names. Neither labels nor the order of the input matter.
 
-What is identical is searched for once (``identical``), and devices that cannot serve are left out (``request``).
-``search`` builds tables of counts, from single devices up to the host, and applies the rules of the request to each
-complete place; ``tables`` merges them and drops states that lead nowhere.
+What is identical is searched for once (``identical``). ``search`` builds tables of counts, from single devices up to
+the host, and applies the rules of the request to each complete place; ``tables`` merges them.
 """
 
 from collections import Counter

@@ -1,10 +1,9 @@
 """Identical groups, and identical ties between groups: searched for as one, whose devices are then divided among them.
 
-Eight groups of one device each have 2^8 combinations of counts, one group of eight has nine. Groups are compared by the
-devices that remain for them, so differently worded groups are twins if these devices are the same. Where it matters
-which group gets which device, the devices are dealt: place by place, each goes to the next group in turn. How many
-devices the groups have in a place then differs by one at most, no group gets a device twice or two of one card, and in
-a place with enough for all of them, each group has one.
+Eight groups of one device each have 2^8 combinations of counts, one group of eight has nine. Groups are twins if the
+same devices remain for them, however they are worded. Where it matters which twin gets which device, devices are dealt:
+place by place, each goes to the next in turn. So no group gets a device twice or two of one card, and in a place with
+enough for all, each has one.
 
 A tie is a rule that groups are in one place, and that one of their devices is the place itself, such as a switch with a
 GPU and a NIC below it. Identical ties are searched for as one, whose groups need so many times as many devices, with a
@@ -74,10 +73,7 @@ def without_identical_ties(host: Host, request: Request) -> tuple[Host, Request,
 
 
 def _can_be_merged(rule: InOnePlace, host: Host, request: Request) -> bool:
-    """Tell whether a rule is a tie whose groups can be counted together.
-
-    One of its groups must consist of nothing but places, so that nothing else has to ensure that the place is taken.
-    """
+    """Tell whether a rule is a tie whose groups can be counted together: one of them is only served by places."""
     uncounted = host.levels[len(host.levels) - host.uncounted :]
     if not rule.required or rule.condition is None or rule.level not in uncounted:
         return False
@@ -90,10 +86,7 @@ def _can_be_merged(rule: InOnePlace, host: Host, request: Request) -> bool:
 
 
 def _in_order(rule: InOnePlace, request: Request) -> list[tuple[tuple[object, ...], Group]]:
-    """Return the groups of a tie, each with what it needs regardless of which tie it belongs to, sorted by that.
-
-    How well devices serve a group does not matter: a plan is for all hosts that differ in nothing else.
-    """
+    """Return the groups of a tie with what each needs, misfits and the tie itself aside, sorted by that."""
     assert rule.condition is not None
     options = [group.options for group in request.groups]
     wanting = []
@@ -223,10 +216,7 @@ def shared_out(host: Host, chosen: Sequence[DeviceOption], family: Family) -> di
 
 
 def _place_by_place(host: Host, chosen: Sequence[DeviceOption]) -> list[DeviceOption]:
-    """Sort devices so that those of a place are together, at every level, and those of a card.
-
-    Places are ordered by their first devices, so that their names do not matter.
-    """
+    """Sort devices so that those of a place, at every level, and of a card are together, whatever the names."""
     order = nesting({device.path for device in host.devices}, len(host.levels)) or range(len(host.levels))
     first: dict[object, int] = {}
     keys: dict[int, tuple[int, ...]] = {}

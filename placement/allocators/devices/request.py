@@ -20,7 +20,7 @@ class Device:
     Args:
         name: unique on the host; breaks ties, in natural order.
         path: its place at each level of the host; None where it is in none.
-        room: what is left of those resource classes for which groups may compete on it.
+        room: what is left of those resource classes for which groups may compete on it; any other is unlimited.
         card: the device it is a part of, as a NIC's virtual function is; "" if it is a whole device.
     """
 
@@ -40,8 +40,7 @@ class Host:
     """The devices of a host.
 
     Args:
-        levels: the kinds of places (NUMA node, PCIe switch), the most important first. They are nested, usually in this
-            order.
+        levels: the kinds of places (NUMA node, PCIe switch), the most important first; nested, usually in this order.
         in_use: the names of the devices and places that are in use, or contain something that is.
         uncounted: how many of the last levels matter only to rules: touching their places costs nothing.
     """
@@ -88,8 +87,7 @@ class Joint:
     """Groups that are allocated together: wherever devices of the primary group are, the secondaries are as well.
 
     If required, every place of the level with a primary has each secondary, and no other place has any. If preferred,
-    as few primaries as possible are in a place that lacks a secondary, and as few secondaries as possible in one
-    without a primary; they may come from anywhere.
+    as few primaries as possible lack a secondary in their place, and as few secondaries as possible a primary.
     """
 
     primary: str
@@ -108,8 +106,6 @@ class InOnePlace:
     """Groups whose devices are all in one place of a level; if only preferred, in as few places as possible.
 
     Args:
-        groups: their labels.
-        required: whether nothing else is acceptable.
         condition: the shared condition that a device which is itself such a place meets; None if there is none.
         stands_for: how many such rules it represents in the search; each place then serves a whole number of them.
     """
@@ -139,8 +135,6 @@ class Request:
 def nesting(paths: Collection[PlacePath], levels: int) -> tuple[int, ...] | None:
     """Return the levels from the outside in; None if some places overlap without one enclosing the other.
 
-    ``paths`` has the places of devices, one for each level, None for no place.
-
     >>> nesting([("pcie0", "numa0"), ("pcie1", "numa0"), (None, "numa1")], levels=2)
     (1, 0)
     >>> nesting([("pcie0", "numa0"), ("pcie1", "numa0"), ("pcie1", "numa1")], levels=2)
@@ -163,7 +157,7 @@ def _is_in_one(paths: Collection[PlacePath], inner: int, outer: int) -> bool:
 
 
 class DeviceOption(NamedTuple):
-    """A device that may serve a group. ``number`` follows the order of groups, then the natural order of names.
+    """A device that may serve a group, numbered by group and then by the natural order of names.
 
     ``turn`` distinguishes repeated uses of a device by one group, from 0.
     """
@@ -175,11 +169,10 @@ class DeviceOption(NamedTuple):
 
 
 def options_of(host: Host, request: Request) -> list[DeviceOption]:
-    """Return all options, in order.
+    """Return all options, in order, of devices that may serve as far as exclusive use and required levels go.
 
-    Leaves out devices whose place is needed exclusively but in use, and those in no place of a level for which the
-    request requires one. For a group that wants different cards it also leaves out what of a card lies elsewhere than
-    its first device: the search compares the devices of a card only where all of them are.
+    For a group that wants different cards it also leaves out what of a card lies elsewhere than its first device: the
+    search compares the devices of a card only where all of them are.
     """
     devices = sorted(host.devices, key=lambda device: natural_key(device.name))
     options: list[DeviceOption] = []

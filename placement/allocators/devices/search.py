@@ -1,10 +1,10 @@
 """The device allocator's search: a knapsack over the tree of places, exact and polynomial.
 
 Only counts matter. The table of a place has a state for each combination of counts, such as "two GPUs and one NIC", and
-the cheapest way to take that many of the devices inside. Two places side by side are merged by adding each state of
-one to each state of the other; states that the devices outside cannot complete are dropped (``pruning``). Once a place
-is complete, the rules about it are applied. So the work grows with devices x (counts)^2 rather than with the number of
-combinations: eight GPUs and eight NICs on sixteen switches take milliseconds.
+the cheapest way to take that many of the devices inside. Places side by side are merged by adding each state of one to
+each state of the other; states that the devices outside cannot complete are dropped. Once a place is complete, its
+rules are applied. So the work grows with devices x (counts)^2: eight GPUs and eight NICs on sixteen switches take
+milliseconds.
 """
 
 from collections import Counter as Counts
@@ -86,19 +86,13 @@ class PlaceRules:
         return units[group] | sum([units[first + bit] for bit in range(self._request.conditions) if meets >> bit & 1])
 
     def before(self, group: int, turn: int, table: Table) -> list[int]:
-        """Return the states of a device that a group can be added to.
-
-        Turns are interchangeable, so they are taken in order.
-        """
+        """Return the states of a device that a group can be added to; turns come in order."""
         own, turns = self._own_masks[group], turn * self.counters.units[group]
         closed_to = own | self._isolated if self._request.groups[group].is_isolated else own
         return [state for state in table if state & closed_to == turns]
 
     def closed(self, table: Table, level: int, *, devices: int) -> Table:
-        """Return the table of a complete place: with the rules of its level applied, and the cost of touching it.
-
-        ``devices`` is how many devices in it could have been taken.
-        """
+        """Return the table of a complete place with so many usable ``devices``: with its rules and cost applied."""
         max_ways, taking, after_rules = self._max_ways, self._taking, self._after_rules[level]
         touched = self._costs.touched[level] + devices * self._costs.free[level]
         closed: Table = {0: table[0]} if 0 in table else {}
@@ -115,7 +109,7 @@ class PlaceRules:
     def _all_counters(self) -> list[Counter]:
         """Return the counters of a state, in this order.
 
-        The devices that each group has; whether any place serves the groups bound to one; whether any device meets each
+        The devices of each group; whether any place serves the groups bound to one; whether any device meets each
         condition; and whether any place is touched, for each level where that is counted.
         """
         groups = [
@@ -133,8 +127,8 @@ class PlaceRules:
     def _bounds_of(self, name: str) -> list[tuple[int, int, int]]:
         """Return the in-one-place rules about a level.
 
-        For each: the bits of its groups, the floor at which all of them are served, and what a place that serves them
-        adds to a state, which only one place may.
+        For each: the bits of its groups, the floor at which all are served, and what a place that serves them, the only
+        one, adds.
         """
         units, groups = self.counters.units[len(self._request.groups) :], self._request.groups
         return [
@@ -327,8 +321,7 @@ class Knapsack:
     def _packed_room(self, options: Sequence[DeviceOption]) -> tuple[int, list[int], int]:
         """Return a device's room, what each option asks of it, and the guard bits, each as one number.
 
-        Each class has a field in these numbers, topped by a guard bit. So one subtraction takes from all classes, and
-        clears the guard bit of each that has too little.
+        Each class has a field, topped by a guard bit that is cleared when an option takes more than there is.
         """
         room, guard, packed_amounts = 0, 0, [0] * len(options)
         amounts_of_groups = [self._request.groups[option.group].amounts for option in options]
@@ -347,18 +340,14 @@ class Knapsack:
 def _partial_levels(host: Host, devices: Sequence[Device]) -> tuple[int, ...]:
     """Return the counted levels at which some devices are in a place and others in none.
 
-    At these, the cheapest way in one part of a host need not belong to the cheapest way in all of it: touching no place
-    is free, but so is touching the first one. So states tell whether any place is touched, and both kinds are kept.
+    At these, touching no place is free, but so is touching the first one. So states tell whether any is touched.
     """
     counted = range(len(host.levels) - host.uncounted)
     return tuple([level for level in counted if len({device.path[level] is None for device in devices}) > 1])
 
 
 def _own_costs(host: Host, request: Request, options: Sequence[DeviceOption], costs: Costs) -> list[int]:
-    """Return the part of each option's cost that does not depend on what else is taken.
-
-    That is the device, its misfit, the choice, and the wishes missed because it is in no place.
-    """
+    """Return the part of each option's cost that does not depend on what else is taken."""
     missed = [_missed_in_no_place(host, request, group.label, costs) for group in request.groups]
     return [
         costs.device

@@ -71,11 +71,7 @@ class Counters:
         return self.cut(state, too_high) if too_high else state
 
     def cut(self, state: int, too_high: int) -> int:
-        """Set the saturating counters that exceed their limit, given by their spare bits, back to it.
-
-        ``state`` is the sum of two states. If none of these counters is in ``sticky``, all of them are 2 instead of 1,
-        and this is just ``state - (too_high >> 1)``.
-        """
+        """Set saturating counters of a sum of two states back to their limit; ``too_high`` has their spare bits."""
         for spare, shift, highest in self._sticky:
             if too_high & spare:
                 state -= ((state >> shift & self._field) - highest) << shift
@@ -125,8 +121,8 @@ _FIELD = 24
 class Costs:
     """The layout of costs: the rank of an objective, and below it the choice that led there.
 
-    The choice has a bit for each option, which is subtracted when the option is chosen: so a cost also records the
-    choice, and among equals prefers earlier options. Touching places of the last ``uncounted`` levels costs nothing.
+    The choice has a bit for each option, subtracted when the option is chosen, so that earlier options win among
+    equals. Touching places of the last ``uncounted`` levels costs nothing.
     """
 
     def __init__(self, levels: int, options: int, *, uncounted: int = 0) -> None:
@@ -171,10 +167,8 @@ class Costs:
 class Pruning(NamedTuple):
     """What a state must have, so that the devices outside can complete it.
 
-    Args:
-        floor: least values of all counters, as ``Counters.reaches`` wants them; 0 if any will do.
-        settled: the bits of the counters that must have their final values, as nothing outside adds to them.
-        final: these values, as a state.
+    All counters reach ``floor``, unless it is 0; those of the bits ``settled`` get nothing from outside and equal
+    ``final``.
     """
 
     floor: int = 0
@@ -195,7 +189,7 @@ _Partners = Sequence[Sequence[tuple[int, int]]]
 
 
 class Tables:
-    """Merges the tables of one search: ``max_ways`` are kept for each state, the budget counts pairs of states.
+    """Merges the tables of one search, with ``max_ways`` for each state; a step is a pair of states.
 
     Once the budget is hit, tables are unreliable.
     """

@@ -100,10 +100,7 @@ class Fabric:
             self._places.setdefault(site.place, []).append(site)
 
     def together(self, *, most_places: int, budget: Budget) -> list[Posting] | None:
-        """Return who goes where, in the fewest places and at most the given number; None if there is no way.
-
-        If the budget is hit, there may be a better answer, or any.
-        """
+        """Return who goes where, in the fewest places, or None; better or any may be missing if the budget is hit."""
         places = [*self._places.values()]
         while True:
             postings = fewest_sites(places, self._gang, most_places=most_places, budget=budget)
@@ -111,7 +108,7 @@ class Fabric:
                 return postings
 
     def together_each(self, groups: Sequence[Mix], *, budget: Budget) -> list[Posting] | None:
-        """Return who goes where with each group in one place and no two groups in the same; None if there is no way.
+        """Return who goes where with each group in one place and no two groups in the same, or None.
 
         ``groups`` has how many members of each kind each group has.
         """

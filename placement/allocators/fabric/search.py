@@ -29,7 +29,6 @@ class Site:
     """One site. The sites of a place are tried in order.
 
     Args:
-        name: identifies the site.
         place: the place it lies in.
         free: an upper bound on what is free of each resource; None if unknown.
         part: at most one member may be in each part; None if there is no such rule.

@@ -101,14 +101,13 @@ class Entitlements:
         self._entitled = {root: {name: Fraction(totals[name]) for name in self.classes}}
 
     def _ask(self, node: BranchNode) -> None:
-        at_most, at_least = {}, {}
+        self._asked[node.path], self._guaranteed[node.path] = at_most, at_least = {}, {}
         for name in self.classes:
             together = sum([self._asked[part.path][name] for part in node.parts])
             inside = sum([self._guaranteed[part.path][name] for part in node.parts])
             at_most[name] = min(together, node.source.limit.get(name, together))
             # What is guaranteed to queues inside a queue is guaranteed to the queue, up to its limit.
             at_least[name] = min(at_most[name], max(inside, node.source.guarantee.get(name, 0)))
-        self._asked[node.path], self._guaranteed[node.path] = at_most, at_least
 
     def amounts(self, path: str) -> Mapping[str, Fraction]:
         """Return class -> the amount a node is entitled to."""
@@ -132,11 +131,10 @@ class Entitlements:
         return Vessel(weight, self._guaranteed[part.path][name], bound)
 
     def class_weights(self, branch: BranchNode) -> dict[Node, list[ClassWeight]]:
-        """Return what the parts of a branch weigh in the order of service, class by class.
+        """Return what the parts of a branch weigh in the order of service, class by class; {} if nothing is promised.
 
-        A part without promises weighs its weight. One with a promise weighs as much as if its entitlement had come from
-        a weight: who holds the same fraction of what it is entitled to comes at the same turn. Empty if nothing is
-        promised.
+        A part with a promise weighs as much as if its entitlement had come from a weight: who holds the same fraction
+        of what it is entitled to comes at the same turn.
         """
         columns = [self._weights_in(name, branch.parts) for name in self.classes]
         if not any(columns):

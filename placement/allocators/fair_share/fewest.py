@@ -39,8 +39,7 @@ class Kind(NamedTuple):
         takes: how much each takes out of its purses, by class.
         values: their values, in ascending order.
         purses: the indexes of the purses they draw on.
-        is_bound: whether their purses must have room for them. Unbound things use up their purses too, but only bound
-            ones have to stay within them.
+        is_bound: whether their purses must have room for them. Unbound things use up their purses too.
     """
 
     gives: tuple[int, ...]
@@ -58,11 +57,8 @@ class Choices(NamedTuple):
     purses: Sequence[Purse]
 
 
-class _Prospects(NamedTuple):
-    """By the number of things: the most of each need that they can give, and the least they can be worth."""
-
-    largest: Sequence[Sequence[int]]
-    cheapest: Sequence[Worth]
+_Prospects = tuple[Sequence[Sequence[int]], Sequence[Worth]]
+"""By the number of things: the most of each need that they can give, and the least they can be worth."""
 
 
 class FewestSearch:
@@ -90,10 +86,7 @@ class FewestSearch:
         return (least, cheapest[least]) if least < len(cheapest) else None
 
     def best(self, below: Cost | None = None) -> CostedChoice | None:
-        """Return the fewest things, among those the least valuable; a greedy answer if the budget runs out.
-
-        With ``below``, only cheaper choices count.
-        """
+        """Return the fewest and least valuable things, if cheaper than ``below``; greedy if the budget runs out."""
         if self.bound is None or not self._is_accepted([len(kind.values) for kind in self._kinds]):
             return None
         greedy = self.greedy()
@@ -114,7 +107,7 @@ class FewestSearch:
         """Return the best choice without a greedy answer to fall back on: None if the budget runs out."""
         if self.bound is None:
             return None
-        worth = self._prospects_from(0).cheapest
+        _largest, worth = self._prospects_from(0)
         for count in range(self.bound[0], len(worth)):
             if (below is not None and (count, worth[count]) >= below) or not self._budget.take():
                 break
@@ -140,7 +133,7 @@ class FewestSearch:
             ]
             values = sorted([value for kind in kinds for value in kind.values])
             largest = [[0, *accumulate(of_need)] for of_need in gives]
-            self._prospects[start] = _Prospects(largest, [0, *accumulate(values)])
+            self._prospects[start] = largest, [0, *accumulate(values)]
         return self._prospects[start]
 
     @property
@@ -206,33 +199,32 @@ class FewestSearch:
             # More never fits less, so bisection finds the shortest prefix that is enough.
             length = bisect_left(range(1, len(taken)), 1, key=lambda length: self._take_exactly(taken[:length])) + 1
             self._take_exactly(taken[:length])
-            self._drop_unneeded()
+            kept: set[int] = set()
+            while droppable := [number for number, count in self._counts.items() if count and number not in kept]:
+                dearest = min(
+                    droppable, key=lambda number: (-self._kinds[number].values[self._counts[number] - 1], number)
+                )
+                self._take(dearest, -1)
+                if not (self._is_enough and self._is_accepted()):
+                    self._take(dearest, 1)
+                    kept.add(dearest)
             choice = (sum(self._counts.values()), self._worth), self._choice()
         self._take_exactly(())
         return choice
-
-    def _drop_unneeded(self) -> None:
-        kept: set[int] = set()
-        while droppable := [number for number, count in self._counts.items() if count and number not in kept]:
-            dearest = min(droppable, key=lambda number: (-self._kinds[number].values[self._counts[number] - 1], number))
-            self._take(dearest, -1)
-            if not (self._is_enough and self._is_accepted()):
-                self._take(dearest, 1)
-                kept.add(dearest)
 
     def _by_size(self) -> Iterator[int]:
         """Yield the kind of each thing: those first that give most of what is still needed, then the least valuable."""
         remaining = dict.fromkeys(range(len(self._kinds)))
         while remaining:
             needed = [max(need, 0) for need in self._needed]
-            things = [
-                (size, value, number)
-                for number in remaining
-                if (size := _size(self._kinds[number], needed))
-                for value in self._kinds[number].values[self._counts.get(number, 0) :]
-            ]
+            things = []
+            for number in remaining:
+                kind = self._kinds[number]
+                shares = [min(gives / need, 1.0) for gives, need in zip(kind.gives, needed, strict=True) if need]
+                if size := sum(shares):
+                    things += [(-size, value, number) for value in kind.values[self._counts.get(number, 0) :]]
             remaining = {}
-            for _size_of, _value, number in sorted(things):
+            for _size, _value, number in sorted(things):
                 yield number
                 if [need > 0 for need in self._needed] != [need > 0 for need in needed]:
                     # A need that has been met no longer counts, so what is left has to be sorted anew.
@@ -263,10 +255,6 @@ class FewestSearch:
         return all([need <= gives[remaining] for need, gives in zip(self._needed, largest, strict=True)])
 
 
-def _size(kind: Kind, needed: Sequence[int]) -> float:
-    return -sum([min(gives / need, 1.0) for gives, need in zip(kind.gives, needed, strict=True) if need])
-
-
 MAX_EXACT = 400
 """The most things to search exhaustively, steps permitting; of more, quick answers are compared with a bound."""
 
@@ -281,8 +269,8 @@ class Fewest(NamedTuple):
 def fewest(choices: Choices, *, steps: int) -> Fewest:
     """Return the fewest things that are enough by sums, among those the least valuable.
 
-    The result is proven optimal where everything was searched, where a single thing is enough, or where it meets a
-    lower bound derived from sums.
+    That is proven where everything was searched, where one thing is enough, or where it meets a bound derived from
+    sums.
     """
     budget = Budget(steps)
     search = FewestSearch(choices, budget)

@@ -6,14 +6,13 @@ more of what they use, and what the taker holds is compared with what it is enti
 the same entitlements, so that whoever is next passes both.
 
 >>> from placement.allocators.fair_share.tree import Branch, Leaf
->>> shares = FairShares(Branch("root", (Leaf("ann"), Leaf("bob"))), {"gpu": 4})
->>> shares.use("root/ann", {"gpu": 2})
+>>> shares = FairShares(Branch("root", (Leaf("ann"), Leaf("bob"))), {"gpu": 4}, usage={"root/ann": {"gpu": 2}})
 >>> claim, waiting = (Competitor(leaf, Task({"gpu": 1}, 2)) for leaf in ("root/ann", "root/bob"))
 >>> decide(shares, claim, competitors=[waiting]).reason
 'others first'
 """
 
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -37,10 +36,7 @@ class Competitor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A bound on what a queue may hold: the queue, its allowance, and what it would hold.
-
-    In amounts of ``resource_class``, or as the largest fraction of any class if that is None.
-    """
+    """A bound on what a queue may hold, in amounts of a class, or as the largest fraction of any class if None."""
 
     path: str
     allowance: float
@@ -54,9 +50,8 @@ class Decision:
 
     Args:
         reason: ``fair``: the claimant's turns come before others need what it takes. ``no capacity``: the next task
-            does not fit in any case, which others have to report. ``undecided``: too many wait to tell; allowed.
-            ``others first``: what is free goes to others, who have less. ``over the limit``: a queue would hold too
-            much.
+            does not fit in any case. ``undecided``: too many wait to tell; allowed. ``others first``: what is free goes
+            to others, who have less. ``over the limit``: a queue would hold too much.
         count: how many tasks have their turn while they fit.
         ahead: leaf -> how many of its tasks come before the next task of the claim.
         behind: the two nodes that put the first of these before the claimant.
@@ -83,20 +78,21 @@ def decide(
     limits: Mapping[str, Number] | None = None,
     steps: int = MAX_STEPS,
 ) -> Decision:
-    """Decide how many tasks of a claim, a finite number, are fair.
+    """Decide how many tasks of a claim, a finite number, are fair. ``shares`` is restored afterwards.
 
     Progressive filling hands out what is free, task by task, to whoever is next. If the claim's turn comes while it
     still fits, the claim is fair; nothing is left idle for the sake of those who could not use it. The claimant's
     entries among the competitors come after the claim. ``limits`` has the largest fraction of any class, 0..1, that
-    branches above the claimant may hold. ``shares`` is restored afterwards.
-
-    Raises:
-        ValueError, KeyError: as ``FairShares``.
+    branches above the claimant may hold. Raises as ``FairShares``.
     """
     leaf, (amounts, demand) = claim.leaf, (claim.task.amounts, claim.task.count or 0)
     if not any(amounts.values()):
         return Decision("fair", demand, {})
-    within = _within(shares, claim, limits := limits or {})
+    limits = limits or {}
+    # No limit forbids so many tasks.
+    within = bisect_left(
+        range(demand), 1, key=lambda count: _exceeded(shares, leaf, _times(amounts, count + 1), limits) is not None
+    )
     pending = {leaf: [Task(amounts, within)]}
     for competitor in competitors:
         pending.setdefault(competitor.leaf, []).append(competitor.task)
@@ -115,13 +111,6 @@ def decide(
     if not filling.complete:
         return Decision("undecided", count, ahead)
     return Decision("others first", count, ahead, behind=_behind(shares, leaf, pending, filling))
-
-
-def _within(shares: FairShares, claim: Competitor, limits: Mapping[str, Number]) -> int:
-    """Return how many tasks of a claim no limit forbids."""
-    leaf, (amounts, demand) = claim.leaf, (claim.task.amounts, claim.task.count or 0)
-    counts = range(demand)
-    return bisect_right(counts, 0, key=lambda count: bool(_exceeded(shares, leaf, _times(amounts, count + 1), limits)))
 
 
 def decide_each(
@@ -198,10 +187,8 @@ def overdraft(shares: FairShares, taken: Mapping[str, Amounts]) -> Overdraft | N
 
     Whoever takes may hold its entitlement, rounded up to whole units, and so may each queue around it. Beyond that it
     borrows, which is fine as long as what is left covers what all others lack of their entitlements, and if it comes
-    before all others even with all but the last unit of what it took. A limit may never be exceeded. What leaves take
-    counts for their queues whatever other leaves give back.
-
-    ``shares`` includes what was taken; ``taken`` has the change in each leaf's usage, negative where it gave back.
+    before all others even with all but the last unit of what it took. A limit may never be exceeded. ``shares``
+    includes what was taken; ``taken`` has the change in each leaf's usage, negative where it gave back.
 
     >>> from placement.allocators.fair_share.tree import Branch, Leaf
     >>> root = Branch("root", (Leaf("ann"), Leaf("bob")))

@@ -16,9 +16,9 @@ class Behind:
     """Why a leaf comes after another.
 
     Args:
-        reason: ``blocked``: the leaf's side cannot be served while the other can; ``share``: its weighted share is
-            larger; ``name``: all shares are equal.
-        node, other: the nodes that decide: siblings on the two leaves' paths (or cousins, below branches whose shares
+        reason: ``blocked``: only the other's side can be served; ``share``: its weighted share is larger; ``name``: all
+            shares are equal.
+        node, rival: the nodes that decide: siblings on the two leaves' paths (or cousins, below branches whose shares
             are equal), or the leaves themselves.
     """
 
@@ -40,16 +40,11 @@ def order(shares: FairShares, leaves: Iterable[str]) -> list[Turn]:
 
     Two leaves are compared from the top of the tree down. At each level an unblocked node precedes a blocked one, then
     the smaller weighted share wins; equal shares move on to the next level. The final tie-break is the position in the
-    tree, which follows the natural order of names.
-
-    Raises:
-        KeyError: a leaf is not in the tree.
+    tree, which follows the natural order of names. KeyError if a leaf is not in the tree.
 
     >>> from placement.allocators.fair_share.tree import Branch, Leaf
-    >>> shares = FairShares(Branch("root", (Leaf("a"), Leaf("b"))), {"cpu": 10})
-    >>> for leaf in ("root/a", "root/b"):
-    ...     shares.want(leaf, {"cpu": 1})
-    >>> shares.use("root/a", {"cpu": 1})
+    >>> shares = FairShares(Branch("root", (Leaf("a"), Leaf("b"))), {"cpu": 10}, usage={"root/a": {"cpu": 1}})
+    >>> want(shares, dict.fromkeys(["root/a", "root/b"], {"cpu": 1}))
     >>> [(turn.leaf.path, turn.behind and turn.behind.reason) for turn in order(shares, ["root/a", "root/b"])]
     [('root/b', None), ('root/a', 'share')]
     """
@@ -134,14 +129,10 @@ def fill(
         order.append(leaf)
     return Filling(
         served={leaf: tuple(counts) for leaf, counts in served.items()},
-        granted={leaf: _difference(shares.usage(leaf), before[leaf]) for leaf in pending},
+        granted={leaf: {n: amount - before[leaf][n] for n, amount in shares.usage(leaf).items()} for leaf in pending},
         order=tuple(order),
         complete=shares.first() is None,
     )
-
-
-def _difference(after: Amounts, before: Amounts) -> Amounts:
-    return {name: amount - before[name] for name, amount in after.items()}
 
 
 def _turns(tasks: Iterable[Task]) -> Iterator[tuple[int, Amounts]]:
@@ -159,9 +150,5 @@ def want(shares: FairShares, tasks: Mapping[str, Amounts]) -> None:
 
 
 def added(amounts: Amounts, more: Amounts) -> dict[str, int]:
-    """Add amounts class by class.
-
-    >>> added({"cpu": 1}, {"cpu": 2, "memory": 3})
-    {'cpu': 3, 'memory': 3}
-    """
+    """Add amounts class by class."""
     return {name: amounts.get(name, 0) + more.get(name, 0) for name in [*amounts, *(more.keys() - amounts.keys())]}

@@ -49,13 +49,9 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class QueueTree:
-    """All queues, validated.
+    """All queues, validated: by path the weights, parents first, and the other settings; and who is where.
 
-    Args:
-        weights: path -> weight for every branch below the root, parents before children.
-        members: member -> the path of its queue.
-        default: the path of the queue for everybody else.
-        capacities: path -> the queue's settings besides its weight.
+    ``members`` has the path of each member's queue, ``default`` that of everybody else's.
     """
 
     root: str
@@ -98,8 +94,7 @@ def tree_of(queues: Sequence[Queue], default: str | None = None) -> QueueTree:
 
     Args:
         queues: the lines; without any, everybody is in one queue below the root ``root``.
-        default: the queue for members of no other queue, by default ``default`` below the root; added if no line
-            defines it.
+        default: the queue for members of no other, by default ``default`` below the root; added if no line has it.
 
     Raises:
         Contradiction: two lines have different roots, give a branch different weights, define the same queue, claim the

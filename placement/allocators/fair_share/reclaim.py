@@ -1,10 +1,8 @@
 """What should be given back so that a claimant fits: by entitlement, or by priority.
 
 Only borrowed resources go back, and only to those who lack what is theirs (``rights``). By entitlement, only whoever is
-then served next and passes both gates may take; a priority decides inside the claimant's own queue, too.
-
-``reclaim`` counts amounts only. Whether what becomes free lies on one provider is not known; ``Givers`` does the same
-for one place.
+then served next and passes both gates may take; a priority decides inside the claimant's own queue, too. ``reclaim``
+counts amounts only, wherever they become free; ``Givers`` does the same for one place.
 """
 
 from bisect import bisect_left, bisect_right
@@ -32,10 +30,8 @@ it gives towards what is missing, and what it frees where."""
 class Givers:
     """What those who may be asked can give, in a place or anywhere.
 
-    Args:
-        rights: who is entitled to what.
-        missing: how much more has to become free in the place, judged by sums.
-        alike: things of each kind, which differ in value and name alone, in ascending order of value.
+    ``missing`` is how much more has to become free there, by sums. ``alike`` has the things of each kind, which differ
+    in value and name alone, in ascending order of value.
     """
 
     rights: ClaimRights
@@ -66,22 +62,17 @@ class Givers:
         """The lowest value up to which all together are enough, by sums; None if they never are."""
         needed = {need: amount for need, amount in self.missing.items() if amount > 0}
         for thing in sorted(self.held, key=lambda thing: thing.value):
-            needed = {
-                need: remaining
-                for need, amount in needed.items()
-                if (remaining := amount - gives(thing).get(need, 0)) > 0
-            }
+            left = {need: amount - gives(thing).get(need, 0) for need, amount in needed.items()}
+            needed = {need: amount for need, amount in left.items() if amount > 0}
             if not needed:
                 return thing.value
         return None
 
     def up_to(self, highest: Number) -> "Givers":
         """Return a copy with only the things worth no more than this."""
-        alike = [
-            (sort, things[: bisect_right(things, highest, key=lambda thing: thing.value)])
-            for sort, things in self.alike
-        ]
-        return replace(self, alike=[(sort, things) for sort, things in alike if things])
+        ends = [bisect_right(things, highest, key=lambda thing: thing.value) for _sort, things in self.alike]
+        kinds = zip(self.alike, ends, strict=True)
+        return replace(self, alike=[(sort, things[:end]) for (sort, things), end in kinds if end])
 
     @cached_property
     def choices(self) -> Choices:
@@ -104,10 +95,8 @@ class Givers:
         """Return this many things of each kind, the least valuable first; of equals, those that come first by name."""
         chosen: list[Held] = []
         for count, (_sort, things) in zip(counts, self.alike, strict=False):
-            if count:
-                last = things[count - 1].value
-                cheapest = [thing for thing in things if thing.value <= last]
-                chosen += sorted(cheapest, key=lambda thing: thing.dearness)[:count]
+            cheapest = [thing for thing in things if count and thing.value <= things[count - 1].value]
+            chosen += sorted(cheapest, key=lambda thing: thing.dearness)[:count]
         return chosen
 
 
@@ -180,15 +169,10 @@ def reclaim(
 ) -> Giving:
     """Choose what others give back so that a task fits: the fewest things, among those the least valuable.
 
-    What the claimant holds is left alone. Infeasible also if the claimant would not be served next then.
-
-    With a ``priority``, values are priorities. Things in the claimant's own queue with a lower one may always go.
-    Things of equal priority, and things in other queues of no higher priority, go by entitlement: only for a claimant
-    that is entitled to them, and only as far as their owner exceeds its entitlement. The highest priority given back
-    is minimised first, then the number of things, then their priorities.
-
-    Raises:
-        ValueError, KeyError: as ``FairShares``.
+    What the claimant holds is left alone. Infeasible also if the claimant would not be served next then. With a
+    ``priority``, values are priorities. Things in the claimant's own queue with a lower one may always go; those of
+    equal priority, and in other queues those of no higher one, only by entitlement. The highest priority given back is
+    minimised first, then the number of things, then their priorities. Raises as ``FairShares``.
 
     >>> from placement.allocators.fair_share.tree import Branch, Leaf
     >>> root = Branch("root", (Branch("sci", (Leaf("ann"),)), Branch("eng", (Leaf("bob"),))))
@@ -222,9 +206,9 @@ def _chosen(givers: Givers, steps: int) -> Giving:
 def _priorities(givers: Givers) -> list[Number]:
     """Return the priorities that may be the highest to go, ascending: up to what taking in their order leads to."""
     in_order = FewestSearch(givers.choices, Budget(0)).in_order_of_value()
-    values = {thing.value for thing in givers.held}
-    enough = max(values, default=0) if in_order is None else max([thing.value for thing in givers.chosen(in_order[1])])
-    return sorted([value for value in values if value <= enough])
+    taken = givers.held if in_order is None else givers.chosen(in_order[1])
+    enough = max([thing.value for thing in taken], default=0)
+    return sorted({thing.value for thing in givers.held if thing.value <= enough})
 
 
 def is_fair_to_take(shares: FairShares, rights: ClaimRights, given_back: Sequence[Held]) -> bool:
@@ -246,15 +230,12 @@ def is_fair_to_take(shares: FairShares, rights: ClaimRights, given_back: Sequenc
         return overdraft(shares, {claimant: task}) is None
 
 
-class Feasible(Protocol):
-    """An answer that may or may not be feasible."""
-
+class _Feasible(Protocol):
     @property
-    def feasible(self) -> bool:
-        """Whether there is a solution."""
+    def feasible(self) -> bool: ...
 
 
-Answer = TypeVar("Answer", bound=Feasible)
+Answer = TypeVar("Answer", bound=_Feasible)
 
 
 def lowest(up_to: Callable[[Number], Answer], priorities: Sequence[Number]) -> Answer:

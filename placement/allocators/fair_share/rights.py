@@ -2,16 +2,14 @@
 
 Nobody keeps less than its entitlement, nor gets more. Where the paths to the claimant and to a giver part, there are
 two sibling nodes. From there down, each node on the claimant's side must be entitled to what it holds plus the task,
-and each node on the giver's side keeps what it is entitled to, down to the leaves.
-
-A claim with a *priority* may also take what is less important in the claimant's own queue, whoever is entitled to it;
-of others, only what is no more important than itself.
+and each node on the giver's side keeps what it is entitled to. A claim with a *priority* may also take what is less
+important in the claimant's own queue, whoever is entitled to it; of others, only what is no more important than itself.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 
 from placement.allocators import natural_key
 from placement.allocators.entries import Number, exact
@@ -57,14 +55,9 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Parting:
-    """Where the paths to a claimant and to a giver part: the level that decides.
+    """Where the paths to a claimant and to a giver part, the level that decides: by class what the two nodes hold.
 
-    Args:
-        claimant, giver: the two sibling nodes.
-        claims: class -> what the claimant's node would hold with the claim.
-        claimant_entitled: class -> what that node is entitled to.
-        holds: class -> what the giver's node holds.
-        giver_entitled: class -> what that node is entitled to.
+    The claimant's node holds that with its claim. Beside it is what each of the two is entitled to.
     """
 
     claimant: str
@@ -79,7 +72,6 @@ class ClaimRights:
     """The needs of a claim, and what everybody is entitled to, given that the claimant wants more.
 
     ``needs`` is what has to become free: (branch, class) -> amount, for the root and every limit in the way.
-
     Entitlements are protected in ``classes``, by default the lacking ones.
     """
 
@@ -107,32 +99,26 @@ class ClaimRights:
         self.classes = tuple(dict.fromkeys(needed))
         self._shares = shares
         self._entitlements = shares.entitlements(self.classes, more={claimant: task})
-        self._surplus: dict[str, tuple[int, ...]] = {}
-        self._keepers: dict[str, tuple[str, ...]] = {}
-        self._may_give: dict[str, bool] = {}
+        self._claimant_path = frozenset(way(claimant))
         self._queue = queue_of(claimant)
+        self.keepers, self.surplus, self._may_give = cache(self._kept), cache(self._spare), cache(self._gives)
 
-    def keepers(self, leaf: str) -> tuple[str, ...]:
+    def _kept(self, leaf: str) -> tuple[str, ...]:
         """Return the nodes that keep their entitlement when a leaf gives: from the parting down to the leaf."""
-        if leaf not in self._keepers:
-            claimant_path = {self.root, *way(self.claimant)}
-            self._keepers[leaf] = tuple([path for path in way(leaf) if path not in claimant_path])
-        return self._keepers[leaf]
+        return tuple([path for path in way(leaf) if path not in self._claimant_path])
 
     def may_ask(self, leaf: str, value: Number) -> bool:
-        """Tell whether something of a leaf, worth this much, may go for the claim, entitlements of others permitting.
-
-        The claimant must be entitled to its claim from the parting from the leaf's path down to itself.
-        """
-        if leaf not in self._may_give:
-            keepers = self.keepers(leaf)
-            self._may_give[leaf] = bool(keepers) and keepers[0].count(SEPARATOR) > self._first_entitled
+        """Tell whether something of a leaf, worth this much, may go, as far as the claimant is entitled to it."""
         if self.priority is None or value > self.priority:
-            return self.priority is None and self._may_give[leaf]
-        return self._may_give[leaf] or self.is_free(leaf, value)
+            return self.priority is None and self._may_give(leaf)
+        return self._may_give(leaf) or self.is_free(leaf, value)
+
+    def _gives(self, leaf: str) -> bool:
+        keepers = self.keepers(leaf)
+        return bool(keepers) and keepers[0].count(SEPARATOR) > self._first_entitled
 
     def is_free(self, leaf: str, value: Number) -> bool:
-        """Tell whether something may go whatever its owner is entitled to: it is less important, in the same queue."""
+        """Tell whether something may go whatever its owner is entitled to: less important, in the same queue."""
         return self.priority is not None and value < self.priority and queue_of(leaf) == self._queue
 
     @cached_property
@@ -150,26 +136,23 @@ class ClaimRights:
         used = self._shares.usage(path)
         return {name: used[name] + self.task.get(name, 0) for name in self.classes}
 
-    def surplus(self, path: str) -> tuple[int, ...]:
+    def _spare(self, path: str) -> tuple[int, ...]:
         """Return, by class, how many whole units a node may give."""
-        if path not in self._surplus:
-            entitled, used = self._entitlements.amounts(path), self._shares.usage(path)
-            self._surplus[path] = tuple([max(0, int(used[name] - entitled[name])) for name in self.classes])
-        return self._surplus[path]
+        entitled, used = self._entitlements.amounts(path), self._shares.usage(path)
+        return tuple([max(0, int(used[name] - entitled[name])) for name in self.classes])
 
     def partings(self, leaves: Iterable[str]) -> tuple[Parting, ...]:
         """Return the levels that decide about these leaves, with their figures."""
-        givers = {self.keepers(leaf)[0] for leaf in dict.fromkeys(leaves) if self.keepers(leaf)}
-        return tuple([self._parting(giver) for giver in sorted(givers)])
-
-    def _parting(self, giver: str) -> Parting:
-        claimant, used = way(self.claimant)[len(way(giver)) - 1], self._shares.usage(giver)
-        entitled = [
-            {name: float(amount) for name, amount in self._entitlements.amounts(path).items()}
-            for path in (claimant, giver)
-        ]
-        holds = {name: used[name] for name in self.classes}
-        return Parting(claimant, giver, self._with_claim(claimant), entitled[0], holds, entitled[1])
+        partings = []
+        for giver in sorted({self.keepers(leaf)[0] for leaf in dict.fromkeys(leaves) if self.keepers(leaf)}):
+            claimant, used = way(self.claimant)[len(way(giver)) - 1], self._shares.usage(giver)
+            entitled = [
+                {name: float(amount) for name, amount in self._entitlements.amounts(path).items()}
+                for path in (claimant, giver)
+            ]
+            holds = {name: used[name] for name in self.classes}
+            partings.append(Parting(claimant, giver, self._with_claim(claimant), entitled[0], holds, entitled[1]))
+        return tuple(partings)
 
 
 def queue_of(leaf: str) -> str:

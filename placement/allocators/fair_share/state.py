@@ -80,7 +80,7 @@ class FairShares:
 
     Where a task stops fitting or fits again, that costs O(leaves that wait for it) more, and O(branches) for the
     classes that become exhausted or available with it. A class is exhausted when no leaf waits for a task that fits and
-    includes it, whether because nobody asks for it or because too little is left: nobody can be given more of it.
+    includes it: nobody can be given more of it.
 
     Raises:
         ValueError: from here and every method, for a negative amount or a class that does not count.
@@ -91,10 +91,8 @@ class FairShares:
     >>> shares.use("root/a", {"VCPU": 1, "MEMORY_MB": 4})
     >>> shares.want("root/a", {"VCPU": 1, "MEMORY_MB": 4})
     >>> shares.want("root/b", {"VCPU": 3, "MEMORY_MB": 1})
-    >>> shares.first()
-    'root/b'
-    >>> shares.node("root/a").dominant
-    'MEMORY_MB'
+    >>> shares.first(), shares.node("root/a").dominant
+    ('root/b', 'MEMORY_MB')
     """
 
     def __init__(
@@ -204,21 +202,20 @@ class FairShares:
         if (branch := node.above) is not None:
             self._changed[branch.depth].setdefault(branch, {})[node] = None
 
-    def _note_all(self) -> None:
-        for branch in self._branches:
-            self._changed[branch.depth].setdefault(branch, {})
-
     def _settle(self) -> None:
         """Recompute the shares of all branches that may have changed, the deepest first."""
+        is_every_branch_stale = False
         if self._is_available_stale:
             self._is_available_stale = False
             tasks = [queue.task for queue in self._queues.values() if not queue.is_blocked]
             available = tuple([number for number, amounts in enumerate(zip(*tasks, strict=True)) if any(amounts)])
             if available != self._available:
-                self._available = available
-                self._note_all()
+                self._available, is_every_branch_stale = available, True
         if not self._is_weighed:
             self._weigh()
+            is_every_branch_stale = True
+        for branch in self._branches if is_every_branch_stale else ():
+            self._changed[branch.depth].setdefault(branch, {})
         for branches in reversed(self._changed):
             while branches:
                 branch, parts = branches.popitem()
@@ -235,16 +232,12 @@ class FairShares:
                 if not isinstance(node, BranchNode):
                     node.take(node.vector, range(len(self.classes)))
                     self._note(node)
-        self._note_all()
         self._is_weighed = True
 
     def entitlements(
         self, classes: Sequence[str] | None = None, *, more: Mapping[str, Amounts] | None = None
     ) -> Entitlements:
-        """Return what each node is entitled to if everybody wants more of what it uses or waits for.
-
-        ``more`` has amounts of other classes that leaves want as well.
-        """
+        """Return what each node is entitled to if all want more of what they use, await, or have in ``more``."""
         wanted_classes = {
             leaf: {
                 name

@@ -8,9 +8,9 @@ M x (sum of vector / s)  +  (sum of the vectors of all blocked parts)
 
 and a branch maintains these two sums, and a heap that yields M.
 
-Shares are fixed-point integers, multiples of 2**-192, so that sums do not depend on their order. Exact fractions are
-impractical: the denominator of a sum over a thousand queues has a hundred thousand digits. Floats would make ties a
-matter of luck. Shares are rounded to multiples of 2**-96 before they are compared.
+Shares are fixed-point integers, multiples of 2**-192, so that sums do not depend on their order, and are rounded to
+multiples of 2**-96 before they are compared. Exact fractions are impractical: the denominator of a sum over a thousand
+queues has a hundred thousand digits. Floats would make ties a matter of luck.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -158,11 +158,7 @@ def _compared(share: int) -> int:
 
 
 def as_float(share: int) -> float:
-    """Return the float nearest to a share.
-
-    >>> as_float(ratio(1, 3)) == 1 / 3
-    True
-    """
+    """Return the float nearest to a share."""
     return _compared(share) / (1 << COMPARED)
 
 

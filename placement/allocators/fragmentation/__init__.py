@@ -20,6 +20,6 @@ The first is the published policy; the other three are this library's own.
 >>> begun = FreeHost({"VCPU": 16}, (FreeDevice(500), FreeDevice(1000)))
 >>> [round(outlook.cost(begun, half, device), 2) for device in begun.devices]
 [-0.24, 0.64]
->>> outlook.best_device(begun, half)
-0
+>>> outlook.best_devices(begun, half)
+(0,)
 """

@@ -1,18 +1,18 @@
 """What free devices are worth to expected work: how many of a host's are useless to it, and what a remainder is worth.
 
-A set of expected tasks is an integer bit mask. Which tasks fit a host, which of them can use a device, and how many
-devices each can use then take a few ANDs and ORs, regardless of the number of tasks.
+A set of expected tasks is an integer bit mask, so that which tasks fit a host, and how many devices each can use there,
+takes a few ANDs and ORs.
 
 Devices are cut into shares as steel bars are cut to lengths. Given a price for each share, a remainder is worth the
-most valuable set of shares that fits into it, and taking a share from a remainder may destroy some of that worth. The
-prices at which optimal cuts lose nothing are the dual prices of the cutting-stock problem (Gilmore and Gomory 1961).
-They are approximated by multiplicative weights (Plotkin, Shmoys and Tardos 1995): cut the most valuable set over and
-over, and each time lower the prices of what was cut, the more so the less it is in demand.
+most valuable set of shares that fits into it. The prices at which optimal cuts lose nothing are the dual prices of the
+cutting-stock problem (Gilmore and Gomory 1961). They are approximated by multiplicative weights (Plotkin, Shmoys and
+Tardos 1995): cut the most valuable set over and over, and each time lower the prices of what was cut, the more so the
+less it is in demand.
 """
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import accumulate
 from math import exp, gcd
 from operator import getitem, or_
@@ -27,12 +27,10 @@ KEPT = 1 << 15
 
 
 class Fragmentation:
-    """The fragmentation of hosts, in units of devices.
+    """The fragmentation of hosts, in units of devices; ``expected`` has how often each task is expected, in any unit.
 
     To a task, all of a host's free devices are useless if it does not fit there; otherwise those with too little left
     or of the wrong kind are. Fragmentation is the mean over expected tasks; tasks without devices waste none.
-
-    ``expected`` has how often each task is expected, in any unit.
     """
 
     def __init__(self, expected: Mapping[DeviceTask, float]) -> None:
@@ -41,7 +39,7 @@ class Fragmentation:
         self._tasks = [task for task in expected if task.devices]
         weights = [expected[task] / total for task in self._tasks]
         self._weight_of_devices = sum(weights)
-        self._least_room = [_Thresholds([task.amounts.get(name, 0) for task in self._tasks]) for name in self._classes]
+        self._least_room = [_thresholds([task.amounts.get(name, 0) for task in self._tasks]) for name in self._classes]
         counts = [task.devices for task in self._tasks]
         self._by_count = {count: _set_of([count == task_count for task_count in counts]) for count in sorted({*counts})}
         self._weight = lru_cache(KEPT)(_sum_over(weights))
@@ -57,34 +55,21 @@ class Fragmentation:
     def _computed(self, remains: _Remains) -> float:
         free, devices = remains
         users = [self._users(device) for device in devices]
-        fitting = self._with_enough_of(users)
-        for thresholds, amount in zip(self._least_room, free, strict=True):
-            fitting &= thresholds.met_by(amount)
-        used = sum([device.free * self._weight(fitting & tasks) for device, tasks in zip(devices, users, strict=True)])
-        return sum([device.free for device in devices]) * self._weight_of_devices - used
-
-    def _with_enough_of(self, users: Sequence[int]) -> int:
-        """Return the tasks that can use as many devices as they ask for, given which tasks can use each device."""
-        enough = 0
         at_least = [-1] + [0] * max(self._by_count, default=0)  # By number of devices: the tasks that can use as many.
         for of_device in users:
             for number in range(len(at_least) - 1, 0, -1):
                 at_least[number] |= at_least[number - 1] & of_device
-        for count, tasks in self._by_count.items():
-            enough |= tasks & at_least[count]
-        return enough
+        fitting = reduce(or_, [tasks & at_least[count] for count, tasks in self._by_count.items()], 0)
+        for (steps, enough_for), amount in zip(self._least_room, free, strict=True):
+            fitting &= enough_for[bisect_right(steps, amount)]
+        used = sum([device.free * self._weight(fitting & tasks) for device, tasks in zip(devices, users, strict=True)])
+        return sum([device.free for device in devices]) * self._weight_of_devices - used
 
 
-class _Thresholds:
-    """Maps what is left of a class to the tasks for which that is enough."""
-
-    def __init__(self, amounts: Sequence[int]) -> None:
-        self._amounts = sorted({*amounts})
-        tasks = [_set_of([amount == task_amount for task_amount in amounts]) for amount in self._amounts]
-        self._met: list[int] = [0, *accumulate(tasks, or_)]
-
-    def met_by(self, amount: int) -> int:
-        return self._met[bisect_right(self._amounts, amount)]
+def _thresholds(amounts: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Return the distinct amounts, ascending, and the tasks for which none, the first, or the first two suffice, ..."""
+    steps = sorted({*amounts})
+    return steps, [0, *accumulate([_set_of([amount == step for amount in amounts]) for step in steps], or_)]
 
 
 def _set_of(members: Sequence[bool]) -> int:
@@ -110,11 +95,9 @@ RATE = 0.1
 
 
 class Offcuts:
-    """The worth of remainders, given the demand for shares.
+    """The worth of remainders, given the demand for shares: units -> how often; larger ones than a device are ignored.
 
-    Args:
-        demand: units of a share -> how often it is asked for; shares larger than a device are ignored.
-        size: the units of a whole device, which is worth 1.
+    ``size`` is the units of a whole device, which is worth 1.
 
     >>> offcuts = Offcuts({600: 1, 400: 1}, size=1000)
     >>> [round(offcuts.worth(left), 1) for left in (300, 400, 600, 1000)]
@@ -137,10 +120,7 @@ class Offcuts:
         return self._worth[min(remainder // self._unit, len(self._worth) - 1)]
 
     def lost(self, remainder: int, share: int) -> float:
-        """Return the worth destroyed, besides the share's own, when it is taken from a remainder.
-
-        A share's own worth is that of a remainder of its size.
-        """
+        """Return the worth destroyed when a share is taken from a remainder, besides the share's own."""
         return self.worth(remainder) - self.worth(remainder - share) - self.worth(share)
 
 
@@ -152,7 +132,11 @@ def _prices(shares: Sequence[int], weights: Sequence[float], size: int) -> list[
     for _round in range(ROUNDS if shares else 0):
         worth, last = _dearest(shares, prices, size)
         sums = [so_far + price / worth[size] for so_far, price in zip(sums, prices, strict=True)]
-        cut = _cut(shares, last)
+        cut, room = [0] * len(shares), size
+        while room > 0:
+            if last[room] >= 0:
+                cut[last[room]] += 1
+            room -= shares[last[room]] if last[room] >= 0 else 1
         over = [number * total / weight for number, weight in zip(cut, weights, strict=True)]
         highest = max(over)
         prices = [price * exp(-RATE * much / highest) for price, much in zip(prices, over, strict=True)]
@@ -170,16 +154,3 @@ def _dearest(shares: Sequence[int], prices: Sequence[float], size: int) -> tuple
         worth.append(best)
         last.append(ends_with)
     return worth, last
-
-
-def _cut(shares: Sequence[int], last: Sequence[int]) -> list[int]:
-    """Return how many of each share the best knapsack of the largest size contains."""
-    numbers = [0] * len(shares)
-    room = len(last) - 1
-    while room > 0:
-        if last[room] < 0:
-            room -= 1
-        else:
-            numbers[last[room]] += 1
-            room -= shares[last[room]]
-    return numbers

@@ -42,9 +42,7 @@ TaskForm = tuple[tuple[tuple[str, int], ...], int, int, frozenset[str]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceTask:
-    """Work to be placed on one host.
-
-    It takes ``share`` units of so many distinct devices of acceptable kinds; of any, if none is named.
+    """Work for one host: ``share`` units of so many distinct devices of acceptable kinds; of any, if none is named.
 
     Raises:
         InvalidEntry: devices without a share, or a share without devices.
@@ -82,13 +80,9 @@ class DeviceTask:
 
 @dataclass(frozen=True, slots=True)
 class DeviceSupply:
-    """The total supply.
+    """The total supply: by kind the units of all devices, free or not, and the units of a whole device.
 
-    Args:
-        units: kind -> the units of all devices, free or not.
-        size: the units of a whole device.
-        largest: resource class -> its amount on the largest host, the yardstick of fullness.
-        most_devices: the number of devices of the host that has most.
+    ``largest`` (class -> amount) and ``most_devices`` are those of the largest host, the yardstick of fullness.
     """
 
     units: Mapping[str, int]
@@ -126,8 +120,7 @@ class FragmentationSettings:
         refresh_s: how often to reread the supply and what is learnt, in seconds.
 
     Raises:
-        InvalidEntry: a name or number is invalid, or a flavor asks for more than a device or for other classes or
-            kinds.
+        InvalidEntry: a name or number is invalid, or a flavor asks for more than a device or other classes or kinds.
     """
 
     devices: str

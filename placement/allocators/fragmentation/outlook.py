@@ -21,10 +21,9 @@ DIGITS = 9
 
 
 class CostWeights(NamedTuple):
-    """The weight of each part of the cost.
+    """The weight of each part of the cost, tuned on a production trace of 6,212 GPUs with 23 workloads.
 
-    The defaults were tuned on a production trace of 6,212 GPUs with 23 workloads; halving or doubling any of them
-    changes the fraction of GPUs that end up allocated by about a tenth of a percent.
+    Halving or doubling any of them changes the fraction of GPUs that end up allocated by about a tenth of a percent.
     """
 
     gradient: float = 1.0
@@ -54,22 +53,12 @@ class Outlook:
         return self._fragmentation.of_host(host) / self.supply.size
 
     def cost(self, host: FreeHost, task: DeviceTask, device: FreeDevice | None = None) -> float:
-        """Return the cost of placing a task on a host, in whole devices; negative if that reduces fragmentation.
-
-        It takes its share from ``device``, by default from the best ones.
-        """
+        """Return the cost of placing a task on a host, on this device or on the best; negative if that defragments."""
         chosen = self.best_devices(host, task) if device is None else (host.devices.index(device),)
         return self.cost_on(host, task, chosen)
 
-    def best_device(self, host: FreeHost, task: DeviceTask) -> int:
-        """Return the number of the best device for a task that takes one."""
-        return self.best_devices(host, task)[0]
-
     def best_devices(self, host: FreeHost, task: DeviceTask) -> tuple[int, ...]:
-        """Return the numbers of the best devices for a task that fits on the host.
-
-        The first of identical devices are taken; between sets that cost the same, the fullest devices win.
-        """
+        """Return the numbers of the best devices for a task that fits, among equals the fullest and first."""
         alike: dict[FreeDevice, list[int]] = defaultdict(list)
         for number in task.usable(host):
             alike[host.devices[number]].append(number)
@@ -106,18 +95,12 @@ class Outlook:
         gradient = self.useless(after) - self.useless(host)
         offcut = sum([self._offcuts.lost(device.free, task.share) for device in taken])
         scarce = sum([self._scarcity.get(device.kind, 0.0) for device in taken]) * task.share / size
-        cost = (
-            weights.gradient * gradient
-            + weights.offcut * offcut
-            + weights.scarcity * scarce
-            + weights.fit * self._room(after)
-        )
-        return round(cost, DIGITS)
+        parts = gradient, offcut, scarce, self._room(after)
+        return round(sum([weight * part for weight, part in zip(weights, parts, strict=True)]), DIGITS)
 
     def _room(self, host: FreeHost) -> float:
         """Return how empty a host is compared to the largest one, from 0 to 1."""
-        largest = self.supply.largest
-        parts = [host.free.get(name, 0) / largest_amount for name, largest_amount in largest.items() if largest_amount]
+        parts = [host.free.get(name, 0) / most for name, most in self.supply.largest.items() if most]
         parts.append(sum([device.free for device in host.devices]) / (self.supply.size * self.supply.most_devices))
         return sum(parts) / len(parts)
 

@@ -6,7 +6,7 @@ or of its lack of backtracking. ``place`` works on trees of locations instead of
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from placement.allocators import natural_key
 from placement.allocators.group.locations import USUAL_RULES, Objective, Rules
@@ -40,16 +40,13 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class GroupAllocation:
-    """The outcome for one node.
+    """The outcome for one node; ``feasible``, ``complete`` and ``objective`` as in ``Placement``.
 
     Args:
-        feasible: whether the containers fit.
-        complete: whether the outcome is proven; False only if the budget ran out.
         score: the paper's score, 0..1; 0 if nothing was asked for or found.
         mappings: for each container, in the order given: requested name -> the name of what it got.
         taken: the total amount that the containers take of each resource.
         unmet: requested resources that would not fit even alone, if that is why nothing was found.
-        objective: the full objective; None if nothing was found.
     """
 
     feasible: bool
@@ -61,20 +58,8 @@ class GroupAllocation:
     objective: Objective | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BestNode:
-    """The node with the best placement; ``complete`` is False if the budget ran out on any node, chosen or not."""
-
-    name: str
-    allocation: GroupAllocation
-    complete: bool
-
-
 def allocate(node: Offer, containers: Sequence[Container], rules: Rules = USUAL_RULES) -> GroupAllocation:
-    """Place all containers of one workload on a node.
-
-    Groups that a request leaves out are filled in. Sibling groups may share a location unless the rules say
-    ``distinct``.
+    """Place all containers of one workload on a node; groups that a request leaves out are filled in.
 
     Raises:
         ValueError: a name or an amount is invalid, a scorer returned a score outside 0..1, or the request has more than
@@ -112,33 +97,21 @@ def allocate(node: Offer, containers: Sequence[Container], rules: Rules = USUAL_
 
 def best_node(
     nodes: Mapping[str, Offer], containers: Sequence[Container], rules: Rules = USUAL_RULES
-) -> BestNode | None:
-    """Return the node on which the containers are placed best, ties by natural order (equation 1).
+) -> tuple[str, GroupAllocation] | None:
+    """Return the node on which the containers are placed best, ties by natural order (equation 1); None if nowhere.
 
-    Without levels in the rules, each node counts its own, the outermost first.
-
-    Returns:
-        None if the containers fit nowhere.
-
-    Raises:
-        ValueError: as for ``allocate``.
+    It is ``complete`` if no node's budget ran out. Without levels in the rules, each node counts its own, the outermost
+    first. Raises as ``allocate``.
 
     >>> nodes = {"big": Offer({"cpu": 8}), "small": Offer({"cpu": 2}), "full": Offer({"cpu": 2}, {"cpu": 1})}
-    >>> best_node(nodes, [Container({"cpu": 2})]).name
+    >>> best_node(nodes, [Container({"cpu": 2})])[0]
     'small'
     """
     results = {name: allocate(nodes[name], containers, rules) for name in sorted(nodes, key=natural_key)}
-    complete = all([result.complete for result in results.values()])
     fitting = [name for name, result in results.items() if result.feasible]
-    if not fitting:
-        return None
-    name = max(fitting, key=lambda name: getattr(results[name].objective, "rank", ()))
-    return BestNode(name, results[name], complete)
-
-
-def released(used: Mapping[str, int], taken: Mapping[str, int]) -> dict[str, int]:
-    """Return what remains in use after a workload gives back what it took."""
-    return {name: amount - taken.get(name, 0) for name, amount in used.items()}
+    name = max(fitting, key=lambda name: getattr(results[name].objective, "rank", ()), default=None)
+    complete = all([result.complete for result in results.values()])
+    return None if name is None else (name, replace(results[name], complete=complete))
 
 
 def _pairs(placed: Placed, path: Path) -> Iterator[tuple[str, str]]:

@@ -31,9 +31,8 @@ class LocationNode:
     """One location.
 
     Args:
-        index: its number; numbers follow the natural order of names, a location before those inside it.
+        index: its number, in natural order of names, a location before those inside it.
         parent: the number of the enclosing location, -1 for the root.
-        capacities: its own resources by base name.
         children: the numbers of the locations directly inside.
         end: one past the highest number inside.
         keys: the number of resources here and inside.
@@ -52,11 +51,7 @@ class LocationNode:
 
 
 class Locations:
-    """All locations of a tree in preorder; ``all[0]`` is the root.
-
-    Raises:
-        ValueError: an amount is negative, or two siblings have the same level and name.
-    """
+    """All locations of a tree in preorder; ValueError for a negative amount, or two siblings of one name."""
 
     def __init__(self, root: Location, scorer_for: ScorerChoice) -> None:
         self._scorer_for = scorer_for
@@ -106,11 +101,7 @@ class Locations:
         return self._scores[key]
 
     def scaled(self, score: float | Fraction) -> int:
-        """Convert a score to an integer in units of 1/``scale``.
-
-        Raises:
-            ValueError: the score is not in 0..1.
-        """
+        """Convert a score to an integer in units of 1/``scale``; ValueError if it is not in 0..1."""
         exact = score if isinstance(score, Fraction) else Fraction(score)
         if not 0 <= exact.numerator <= exact.denominator:
             raise ValueError(f"A scorer returned {score}; scores are in 0..1.")
@@ -155,8 +146,7 @@ class Rules:
 
     Args:
         distinct: whether parts of one requirement that have the same level must get different locations.
-        levels: the levels where touching fewer locations is better, most important first; by default all of them, the
-            outermost first.
+        levels: those where touching fewer locations is better, most important first; by default all, outermost first.
         scorer_for: maps a resource's base name to its scorer.
     """
 
@@ -194,10 +184,7 @@ class Objective:
 
 
 class Weights:
-    """Packs an objective into one integer, so that comparing and adding are cheap and exact.
-
-    Each component outweighs the whole range of all that follow it.
-    """
+    """Packs an objective into one integer to compare and add; each component outweighs the range of all that follow."""
 
     def __init__(self, locations: Locations, levels: Sequence[str] | None) -> None:
         self.levels = _outside_in(locations.all) if levels is None else tuple(levels)
@@ -220,10 +207,7 @@ class Weights:
 
 
 def objective_of(locations: Locations, weights: Weights, scores: Sequence[int], touched: Iterable[int]) -> Objective:
-    """Return the objective of a state.
-
-    ``scores`` has the scaled sum of each location; touched are those that serve something or contain one that does.
-    """
+    """Return the objective of a state, given the scaled sum of scores by location and which locations are touched."""
     counts = dict.fromkeys(weights.levels, 0)
     for location in touched:
         level = locations.all[location].level

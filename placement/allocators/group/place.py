@@ -1,11 +1,10 @@
 """Places requirements in a tree of locations: the Group Allocator without its naming syntax.
 
 Exact: finds a placement whenever one exists, the best one in the order of ``Objective``, ties by the natural order of
-location names. Neither labels nor the order of the input matter. Where siblings never share a location, tables solve
-the problem in polynomial time (``sibling_tables``). Otherwise a branch-and-bound search over all requirements runs in a
-budget. It memoises states by number, as the number alone determines what can follow, and tries only the first of
-interchangeable locations. It prunes branches whose upper bound does not beat the incumbent: every requirement yet to be
-placed raises the score by as much as it does at its best location.
+location names. Where siblings never share a location, tables solve the problem in polynomial time (``sibling_tables``).
+Otherwise a branch-and-bound search runs in a budget. It memoises states by number, as the number alone determines what
+can follow, and tries only the first of interchangeable locations. Its upper bound lets every requirement yet to be
+placed raise the score by as much as it does at its best location.
 """
 
 from collections.abc import Mapping, Sequence
@@ -53,14 +52,9 @@ class Placement:
 def place(
     root: Location, requirements: Sequence[Requirement], rules: Rules = USUAL_RULES, *, budget: Budget | None = None
 ) -> Placement:
-    """Find the best locations for requirements.
+    """Find the best locations for requirements, one for each container, each served by the root and places inside it.
 
-    Args:
-        root: the locations; each outermost requirement is served by the root and places inside it.
-        requirements: one for each container; what they take adds up.
-        rules: what makes a placement good.
-        budget: the steps to spend, about five for each attempt to put a requirement at a location; by default a
-            million.
+    By default a million steps are spent, about five for each attempt to put a requirement at a location.
 
     Raises:
         ValueError: an amount is negative, two sibling locations have the same name, a scorer returned a score outside
@@ -151,10 +145,7 @@ class _BranchAndBound:
         return self._locations.score(capacity, (amount,)) - self._locations.score(capacity)
 
     def best(self) -> dict[int, int] | None:
-        """Return the location of each requirement, by index, in the best placement found before the budget is hit.
-
-        None if there is no placement, or none was found.
-        """
+        """Return the location of each requirement, by index, as far as found before the budget is hit, or None."""
         worth = self._best(-4 * self._limit)
         locations = None if worth is None else self._first_in_natural_order(worth)
         if self._budget.was_hit:

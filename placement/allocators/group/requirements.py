@@ -163,10 +163,7 @@ class Requirements:
         )
 
     def has_room(self, location: int, total: Counter[tuple[str, str]]) -> bool:
-        """Tell whether a location and everything inside it could have enough free in total.
-
-        Resources that do not add up have no such total; only their scorers can tell whether they fit.
-        """
+        """Tell whether a location and all inside it could have enough free in total, of resources that add up."""
         free = self._free[location]
         return all([amount <= free[key] for key, amount in total.items() if amount and key in free])
 

@@ -1,7 +1,7 @@
 """Scorers: whether requests fit on one allocatable resource, how good that is, and what is in use afterwards.
 
-The paper lets every allocatable resource define its own function (parts II-C and III, equations 17 to 25). This module
-has the two it needs, quantities and enumerations, and what the search must know about any other.
+The paper lets every resource define its own function (parts II-C and III, equations 17 to 25). Here are the two it
+needs, quantities and enumerations, and what the search must know about any other.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,22 +20,14 @@ class Phase(Enum):
 
 
 class Used(NamedTuple):
-    """The usage of one allocatable resource, in its own unit.
-
-    Args:
-        total: by everybody, including the request being placed.
-        own: by the request being placed alone; the paper's usage "by the pod".
-    """
+    """The usage of a resource in its own unit: by all in total, and by the request itself ("by the pod")."""
 
     total: int = 0
     own: int = 0
 
 
 class Verdict(NamedTuple):
-    """A scorer's result.
-
-    The score, 0 to 1, says how well the resource is used afterwards; without requests, at present.
-    """
+    """A scorer's result; the score, 0 to 1, says how well the resource is used afterwards, or without requests, now."""
 
     fits: bool
     score: Fraction | float
@@ -68,14 +60,12 @@ def judge_quantity(allocatable: int, used: Used, requested: Sequence[int], phase
     """Judge an amount that is consumed; the score is the fraction in use afterwards.
 
     Running containers add up. An init container takes only what it needs beyond all running ones, because it has
-    finished before they start (vector GA-25):
+    finished before they start (vector GA-25). Asking for nothing always fits, even where the resource is over capacity.
 
     >>> judge_quantity(400, Used(200, own=100), [60], Phase.INITIALISATION).used
     Used(total=200, own=100)
     >>> judge_quantity(400, Used(200, own=100), [150], Phase.INITIALISATION).used
     Used(total=250, own=150)
-
-    Asking for nothing always fits, even where the resource is over capacity.
     """
     amount = sum(requested)
     own = used.own + amount if phase is Phase.RUNNING else max(used.own, amount)
@@ -87,8 +77,9 @@ def judge_quantity(allocatable: int, used: Used, requested: Sequence[int], phase
 def judge_enumeration(allocatable: int, used: Used, requested: Sequence[int], phase: Phase) -> Verdict:  # noqa: ARG001
     """Judge an attribute: bit masks of its values and of the acceptable ones; nothing is consumed.
 
-    A request fits if it asks for nothing or shares a bit with the attribute; the score is the fraction of the
-    attribute's bits that all requests together name (vector GA-15).
+    A request fits if it asks for nothing or shares a bit with the attribute; the score is the fraction of its bits that
+    all requests together name (vector GA-15).
+
     >>> judge_enumeration(0b0110, Used(), [0b0111], Phase.RUNNING)
     Verdict(fits=True, score=Fraction(1, 1), used=Used(total=0, own=7))
     """

@@ -2,8 +2,8 @@
 
 The contents of two locations are then independent. So the best a requirement can do at a location is its own gain there
 plus, for its parts of each level, the best way to spread them over the locations inside, and recursively for those
-parts. Parts of one form are interchangeable, so a table has the best worth by number of parts of each form. Two parts
-may share an enclosing location that nobody asked for; it is paid for once, in the table of what is inside it.
+parts. A table has the best worth by number of parts of each form, as those are interchangeable. Two parts may share an
+enclosing location that nobody asked for; it is paid for once, in the table of what is inside it.
 """
 
 from collections import defaultdict
@@ -24,10 +24,8 @@ MAX_MERGES = 400_000
 class SpreadParts(NamedTuple):
     """A way to spread some parts over locations.
 
-    Args:
-        worth: its worth, including the enclosing locations.
-        gain: the part of that which is score.
-        chosen: for each form the locations of its parts, ascending.
+    Its worth includes the enclosing locations; the gain is the part of it that is score. ``chosen`` has for each form
+    the locations of its parts, ascending.
     """
 
     worth: int
@@ -66,14 +64,22 @@ class SiblingTables:
     def applies(self, containers: Sequence[RequirementNode]) -> bool:
         """Tell whether tables solve the problem.
 
-        Several containers may share locations, and so may whatever may be anywhere. Parts of different levels must not
-        share an enclosing location that nobody asked for, and there must not be too many different forms.
+        Containers may share locations, and so may what may be anywhere. Parts of different levels must not share an
+        enclosing location that nobody asked for, and there must not be too many forms.
         """
         return len(containers) == 1 and self._is_simple(containers[0])
 
     def _is_simple(self, node: RequirementNode) -> bool:
         levels = _alike(node.parts, [part.level for part in node.parts])
-        are_direct = all([self._are_direct(node, parts[0].level) for parts in levels])
+        # Nothing lies between the locations of a requirement and those of its parts.
+        are_direct = all(
+            [
+                self._locations.all[inner].parent == outer
+                for outer in node.viable
+                for parts in levels
+                for inner in self._locations.below(outer, parts[0].level)
+            ]
+        )
         exclude_each_other = self._requirements.exclude_each_other
         return (
             all([part.level != ANYWHERE for part in node.parts])
@@ -82,11 +88,6 @@ class SiblingTables:
             and all([self._may_be_spread(node, parts, are_direct=are_direct) for parts in levels])
             and all([self._is_simple(part) for part in node.parts])
         )
-
-    def _are_direct(self, node: RequirementNode, level: str) -> bool:
-        """Tell whether nothing lies between the locations of a requirement and those of its parts."""
-        inside = [(outer, inner) for outer in node.viable for inner in self._locations.below(outer, level)]
-        return all([self._locations.all[inner].parent == outer for outer, inner in inside])
 
     def _may_be_spread(self, node: RequirementNode, parts: Sequence[RequirementNode], *, are_direct: bool) -> bool:
         """Tell whether parts can be spread: at a bounded cost, and over locations none of which is inside another."""
@@ -106,10 +107,7 @@ class SiblingTables:
         return len(self._served)
 
     def best(self, node: RequirementNode, location: int = 0) -> dict[int, int] | None:
-        """Return the location of a requirement and of all its parts, by index, or None if there is no way.
-
-        Ties go to the parts in their order: each takes the first location in natural order.
-        """
+        """Return the location of a requirement and all its parts by index, ties in their order, or None."""
         served = self._best_at(node, location)
         if served is None:
             return None
@@ -126,9 +124,14 @@ class SiblingTables:
         return self._served[key]
 
     def _work_out(self, node: RequirementNode, location: int) -> ServedRequirement | None:
-        gain = self._own_gain(node, location)
-        if gain is None:
-            return None
+        gain = 0
+        for base, amount in node.amounts:
+            capacity = self._locations.all[location].capacities[base]
+            verdict = capacity.scorer.judge(capacity.allocatable, capacity.used, (amount,), node.phase)
+            if not verdict.fits:
+                return None
+            if node.phase is Phase.RUNNING:
+                gain += self._locations.scaled(verdict.score) - self._locations.score(capacity)
         worth, inside = gain * self._weights.score, []
         for parts in _alike(node.parts, [part.level for part in node.parts]):
             forms = _alike(parts, [part.form for part in parts])
@@ -145,18 +148,6 @@ class SiblingTables:
         """Return what touching a location is worth if the score in it rises."""
         before = self._locations.all[location].score
         return gain * (2 * before + gain) * self._weights.tightness[location] - self._weights.touch[location]
-
-    def _own_gain(self, node: RequirementNode, location: int) -> int | None:
-        """Return what a requirement itself adds to the sum of scores at a location; None if it does not fit."""
-        gain = 0
-        for base, amount in node.amounts:
-            capacity = self._locations.all[location].capacities[base]
-            verdict = capacity.scorer.judge(capacity.allocatable, capacity.used, (amount,), node.phase)
-            if not verdict.fits:
-                return None
-            if node.phase is Phase.RUNNING:
-                gain += self._locations.scaled(verdict.score) - self._locations.score(capacity)
-        return gain
 
     def _table(self, outer: int, inside: Sequence[int], forms: Sequence[Sequence[RequirementNode]]) -> SpreadTable:
         """Return the best way to spread each number of parts over some locations inside another one."""

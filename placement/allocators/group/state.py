@@ -1,8 +1,8 @@
 """Usage by location while requirements are placed and taken back.
 
-Equivalent states share a number. Two locations are equivalent if they and everything inside have the same resources,
-usage and requirements waiting for parts; names do not count. The same can follow, up to names. So the search tries one
-of several equivalent locations, and memoises what it found for a state by its number.
+Two locations are equivalent, and share a number, if they and everything inside have the same resources, usage and
+requirements waiting for parts; the same can follow, up to names. So the search tries one of several equivalent
+locations, and memoises what it found for a state by its number.
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,9 @@
 """The Group Allocator's inputs: a tree of locations that offer resources, trees of requirements, and names for both.
 
-Trees are plain values, which callers can build from a provider tree. Hierarchical names such as
-``Gpugrp0/A/gpu/dev0/cards`` spell them out. A name with fewer than two separators is a base resource and compared
-verbatim. Any other name reads group/index/rest, where the rest is a name inside that group. Only the group's name is
-compared; its index is a label (the paper's partition, equations 4 to 13).
+Trees are plain values, built from a provider tree or from hierarchical names such as ``Gpugrp0/A/gpu/dev0/cards``. A
+name with fewer than two separators is a base resource and compared verbatim. Any other name reads group/index/rest,
+where the rest is a name inside that group. Only the group's name is compared; its index is a label (the paper's
+partition, equations 4 to 13).
 """
 
 from collections.abc import Iterator, Mapping
@@ -94,7 +94,7 @@ class NamedGroup:
 
 
 def split_name(name: str) -> tuple[Path, str]:
-    """Split a name into its (group, index) pairs and its base name.
+    """Split a name into its (group, index) pairs and its base name; the inverse of ``join_name``.
 
     Raises:
         ValueError: a part of the name is empty, or more than 32 groups are nested.
@@ -114,7 +114,7 @@ def split_name(name: str) -> tuple[Path, str]:
 
 
 def join_name(path: Path, base: str) -> str:
-    """Build the name of a base resource inside groups; the inverse of ``split_name``."""
+    """Build the name of a base resource inside groups."""
     return "/".join([*[part for step in path for part in step], base])
 
 
@@ -131,11 +131,7 @@ def partition(amounts: Mapping[str, int]) -> NamedGroup:
 
 
 def location_tree(allocatable: Mapping[str, int], used: Mapping[str, int]) -> Location:
-    """Build the tree of locations that allocatable resource names spell out.
-
-    Raises:
-        ValueError: something is used but not allocatable, or a name is invalid.
-    """
+    """Build the tree that allocatable names spell out; ValueError if one is invalid or used but not allocatable."""
     unknown = sorted(used.keys() - allocatable.keys())
     if unknown:
         raise ValueError(f"{unknown[0]!r} is used but not allocatable.")
@@ -150,9 +146,7 @@ def location_tree(allocatable: Mapping[str, int], used: Mapping[str, int]) -> Lo
 
 
 def requirement_tree(requested: Mapping[str, int], phase: Phase, recorded: Mapping[str, str]) -> Requirement:
-    """Build the requirement that requested resource names spell out.
-
-    ``recorded`` maps resources to what they were placed on before.
+    """Build the requirement that requested names spell out; ``recorded`` has what some were placed on before.
 
     Raises:
         ValueError: a name is invalid, or a recorded placement contradicts the resource's groups.
@@ -193,10 +187,8 @@ LevelTree = dict[str, "LevelTree"]
 def translated(requested: Requirement, root: Location) -> Requirement:
     """Return a request in which each part is inside requirements of its own for all levels around it (part V).
 
-    Where a level occurs at several depths, the shallowest counts. Placement does not need this: a group may be served
-    at any depth. But groups that nobody asks for keep nothing apart, while each group here gets outer ones of its own.
-
-    Names of locations do not matter, nor do locations without a level.
+    Where a level occurs at several depths, the shallowest counts; locations without a level do not. Placement does not
+    need this, but groups that nobody asks for keep nothing apart, while each group here gets outer ones of its own.
 
     >>> device = Location("dev0", "gpu")
     >>> root = Location(children=(Location("0", "grp1", children=(Location("0", "grp0", children=(device,)),)),))
@@ -204,19 +196,14 @@ def translated(requested: Requirement, root: Location) -> Requirement:
     >>> outer.level, [part.label for part in outer.parts]
     ('grp1', ['RA'])
     """
-    return _translated(requested, _levels_inside(root))
-
-
-def _levels_inside(location: Location) -> LevelTree:
     levels: LevelTree = {}
+    _add_levels(root, levels)
+    return _translated(requested, levels)
+
+
+def _add_levels(location: Location, levels: LevelTree) -> None:
     for child in location.children:
-        _merge(levels, {child.level: _levels_inside(child)} if child.level else _levels_inside(child))
-    return levels
-
-
-def _merge(levels: LevelTree, more: LevelTree) -> None:
-    for level, inside in more.items():
-        _merge(levels.setdefault(level, {}), inside)
+        _add_levels(child, levels.setdefault(child.level, {}) if child.level else levels)
 
 
 def _translated(requirement: Requirement, levels: LevelTree) -> Requirement:

@@ -1,7 +1,6 @@
 """The configuration of the strategy fit: plain values, validated on construction.
 
-Numbers may be integers, floats or fractions; a float counts as written (0.1 is one tenth). A configuration reader
-builds these objects and translates ``InvalidEntry.path`` into a line.
+Numbers may be integers, floats or fractions; a float counts as written (0.1 is one tenth).
 """
 
 from collections.abc import Mapping
@@ -38,12 +37,10 @@ class Preference:
 
     Args:
         type: ``MostAllocated`` packs (the fullest node is best), ``LeastAllocated`` spreads (the emptiest is best).
-        weight: its weight in the mean over the classes of a request; 0 leaves the class out, which excludes one class
-            from its family.
+        weight: its weight in the mean over the classes of a request; 0 excludes a class, also from its family.
 
     Raises:
-        InvalidEntry: the type or weight is invalid. (Volcano turns an unknown type into LeastAllocated, a bad weight
-            into 1.)
+        InvalidEntry: the type or weight is invalid. (Volcano turns these into LeastAllocated and 1.)
     """
 
     type: Strategy
@@ -63,8 +60,7 @@ class Fit:
 
     The score is the weighted mean, over the classes that are both requested and configured, of used'/allocatable
     (MostAllocated) or (allocatable - used')/allocatable (LeastAllocated), where used' = used + requested. It is 0 if
-    any of these classes is short. A class that the node lacks contributes 0 and keeps its weight in the mean. If no
-    requested class is configured, every node gets 0.
+    any of these classes is short. A class that the node lacks contributes 0 and keeps its weight in the mean.
 
     Args:
         resources: class or family -> preference. By default VCPU and MEMORY_MB are spread, with equal weights.
@@ -93,12 +89,10 @@ class Sra:
     One counts if the node has it, in use or not, and the request does not ask for it.
 
     Args:
-        resources: scarce class or family -> how scarce it is. A family counts once, whichever of its classes is
-            present.
+        resources: scarce class or family -> how scarce it is. A family counts once, whichever of its classes is there.
         weight: scores range from 0 to 100 times this; 0 disables the policy.
-        mode: with ``unneeded``, only what the request does not ask for counts against a node. ``upstream`` is Volcano's
-            formula, in which a scarce resource counts even against requests that need it, and a node that lacks
-            anything requested gets 0.
+        mode: ``upstream`` is Volcano's formula, in which a scarce resource counts even against requests that need it,
+            and a node that lacks anything requested gets 0.
 
     Raises:
         InvalidEntry: a name, weight or mode is invalid, or no resource is named.
@@ -123,11 +117,9 @@ class Proportional:
     For each primary class that the node has: idle secondary - requested secondary >= idle primary x ratio, exactly.
 
     Args:
-        reserve: primary class or family -> secondary class -> units of the secondary for each idle unit of the
-            primary, each in the units of its class: ``{"PGPU": {"VCPU": 8, "MEMORY_MB": 8192}}``.
+        reserve: primary class or family -> secondary class -> units of the secondary for each idle one of the primary.
         exempt: ``all`` exempts a request for any primary from everything, as Volcano does. ``own`` exempts it only
-            while it takes no more than the share of the units that it asks for, and never from another primary's
-            reserve.
+            while it takes no more than the share of the units that it asks for, and never from another's reserve.
         mode: what happens to nodes that fail: they come ``last``, or they are dropped (``filter``).
 
     Raises:

@@ -37,8 +37,7 @@ class OwnPart:
     Args:
         limit: the most that it provides of each class.
         least: the least that it provides of each class, if it provides any.
-        is_certain: whether it provides exactly that. Otherwise it may provide nothing of some classes, and its score is
-            an upper bound.
+        is_certain: whether it provides exactly that; otherwise its score is an upper bound.
     """
 
     limit: NodeAmounts
@@ -57,11 +56,7 @@ class OwnPart:
 
 
 def asked_amounts(requested: NodeAmounts) -> dict[str, int]:
-    """Drop amounts of 0, which ask for nothing.
-
-    Raises:
-        ValueError: an amount is negative.
-    """
+    """Drop amounts of 0, which ask for nothing; ValueError if one is negative."""
     for name, amount in requested.items():
         if amount < 0:
             raise ValueError(f"{name}: a request cannot be negative, but is {amount}")
@@ -161,9 +156,8 @@ class _ScoreFactors(NamedTuple):
 class NodeScorer:
     """A profile and a request, compiled to score many nodes; see ``scorer_for``.
 
-    Methods take the capacity and the usage of ``classes``, in this order; 0 where a node lacks one. Both are integers,
-    or columns of them, one row for each node: all is arithmetic that columns have, too. Whether a node can serve the
-    request at all has to be checked separately.
+    Methods take the capacity and the usage of ``classes``, in this order, 0 where a node lacks one: integers, or
+    columns of them. Whether a node can serve the request at all has to be checked separately.
     """
 
     def __init__(
@@ -276,8 +270,7 @@ def scorer_for(
         node_classes: every class that nodes may have; needed where scarce or primary classes are given as a family.
         own: how much of the request a node provides itself where others may provide the rest: it is charged no more
             than that, and a class of which it provides nothing, or more than it has left, counts as one that it lacks.
-            Where that is uncertain, the score is an upper bound over all ways to share it with others. By default the
-            node provides everything, as in Volcano.
+            Where that is uncertain, the score is an upper bound. By default the node provides all, as in Volcano.
 
     Raises:
         ValueError: an amount is negative.

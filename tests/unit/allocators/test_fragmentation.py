@@ -98,13 +98,13 @@ def test_splitting_the_last_whole_device_costs_most():
     host = FreeHost({}, (FreeDevice(5), FreeDevice(7), FreeDevice(SIZE)))
     costs = [outlook.cost(host, half, device) for device in host.devices]
     assert costs == sorted(costs)
-    assert outlook.best_device(host, half) == 0
+    assert outlook.best_devices(host, half) == (0,)
 
 
 def test_of_devices_that_cost_the_same_the_fullest_is_taken():
     task = DeviceTask({}, 1, 2)
     outlook = Outlook({DeviceTask({}): 1}, supply(kinds=("",)), GRADIENT_ALONE)
-    assert outlook.best_device(FreeHost({}, (FreeDevice(9), FreeDevice(3), FreeDevice(6))), task) == 1
+    assert outlook.best_devices(FreeHost({}, (FreeDevice(9), FreeDevice(3), FreeDevice(6))), task) == (1,)
 
 
 def test_work_for_any_kind_stays_off_the_kind_that_others_insist_on():

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from placement.allocators.group import Container, GroupAllocation, Offer, allocate, best_node, released
+from placement.allocators.group import Container, GroupAllocation, Offer, allocate, best_node
 from placement.allocators.group.locations import Rules
 from placement.allocators.group.scorers import Phase
 
@@ -200,15 +200,13 @@ def test_the_mapping_of_the_seed_document_is_found():
     }
 
 
-def test_a_workload_that_leaves_gives_back_what_it_took():
-    """The end of the paper's part II: the usage of all its containers is subtracted."""
+def test_what_a_workload_takes_is_in_use_for_the_next():
+    """The end of the paper's part II: the usage of all its containers is added, and subtracted when it leaves."""
     offer, container = seed_example()
     taken = placed(offer, container).taken
     assert taken["gpu/dev2/memory"] == 2
-    used = dict(taken)
-    again = allocate(Offer(offer, used), [container])
+    again = allocate(Offer(offer, taken), [container])
     assert targets(again.mappings[0]) == {"gpu/0": "gpu/dev3", "gpu/1": "gpu/dev1"}
-    assert not any(released(used, taken).values())
 
 
 def test_of_several_nodes_the_one_with_the_best_score_is_chosen():
@@ -218,8 +216,8 @@ def test_of_several_nodes_the_one_with_the_best_score_is_chosen():
         "1": Offer({"cpu": 4, "memory": 2}),
         "2": Offer({"cpu": 8, "memory": 8}),
     }
-    best = best_node(nodes, [Container({"cpu": 2, "memory": 1})])
-    assert (best.name, best.allocation.score, best.complete) == ("1", 0.5, True)
+    name, allocation = best_node(nodes, [Container({"cpu": 2, "memory": 1})])
+    assert (name, allocation.score, allocation.complete) == ("1", 0.5, True)
     assert best_node({"0": nodes["0"]}, [Container({"cpu": 2})]) is None
 
 
