@@ -8,8 +8,7 @@ import random
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from placement.allocators.fair_share.reclaim import reclaim
-from placement.allocators.fair_share.rights import Held
+from placement.allocators.fair_share.reclaim import Held, reclaim
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Branch, Leaf
 from tests.bench.meters import cpu_ms

@@ -156,8 +156,7 @@ class Fabric:
         for name, sites in self._places.items():
             of_parts: dict[Hashable, int] = {}
             for site in sites:
-                part = site.name if site.part is None else ("part", site.part)
-                of_parts[part] = max(of_parts.get(part, 0), site.bound(kind, self._gang))
+                of_parts[site.summed_as] = max(of_parts.get(site.summed_as, 0), site.bound(kind, self._gang))
             numbers[name] = sum(of_parts.values())
         return numbers
 

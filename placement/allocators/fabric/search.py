@@ -46,6 +46,11 @@ class Site:
         self.refused: list[Mix] = []
         """Mixes that it is known not to hold, which rules out all larger ones."""
 
+    @property
+    def summed_as(self) -> Hashable:
+        """The part of the fabric that it counts for in sums: of the sites of a part only one."""
+        return self.name if self.part is None else ("part", self.part)
+
     def may_hold(self, mix: Mix, gang: MembersByKind) -> bool:
         """Tell whether nothing known rules out a mix."""
         if self.part is not None and sum(mix) > 1:
@@ -83,10 +88,12 @@ class Holds(Protocol):
         """
 
 
-def largest_mixes(site: Site, gang: MembersByKind, remaining: Mix) -> Iterator[Mix]:
+def _largest_mixes(site: Site, gang: MembersByKind, remaining: Mix) -> Iterator[Mix]:
     """Yield the maximal mixes of the remaining members that a site may hold."""
     for mix in _mixes(site, gang, remaining, ()):
-        larger = (_with_one_more(mix, kind) for kind, number in enumerate(mix) if number < remaining[kind])
+        larger = [
+            (*mix[:kind], number + 1, *mix[kind + 1 :]) for kind, number in enumerate(mix) if number < remaining[kind]
+        ]
         if any(mix) and not any(site.may_hold(larger_mix, gang) for larger_mix in larger):
             yield mix
 
@@ -100,10 +107,6 @@ def _mixes(site: Site, gang: MembersByKind, remaining: Mix, chosen: Mix) -> Iter
                 yield (*chosen, number)
                 return
             yield from _mixes(site, gang, remaining, (*chosen, number))
-
-
-def _with_one_more(mix: Mix, kind: int) -> Mix:
-    return (*mix[:kind], mix[kind] + 1, *mix[kind + 1 :])
 
 
 MAX_CELLS = 500_000
@@ -156,7 +159,7 @@ class FabricSums:
         best: dict[Hashable, float] = {}
         worth = self._worths[index]
         for site in sites:
-            part = site.name if site.part is None else ("part", site.part)
+            part = site.summed_as
             best[part] = max(best.get(part, 0), worth(site))
         return self._summed(sorted(best.values(), reverse=True), index)
 
@@ -177,8 +180,7 @@ class FabricSums:
         worth, best, negated = self._worths[index], dict[Hashable, float](), list[float]()
         sums = [self._summed((), index)]
         for site in reversed(sites):
-            part = site.name if site.part is None else ("part", site.part)
-            value = worth(site)
+            part, value = site.summed_as, worth(site)
             if value > (so_far := best.get(part, 0)):
                 if so_far:
                     del negated[bisect_left(negated, -so_far)]
@@ -307,7 +309,7 @@ class _Dive:
             return [(place + 1, BETWEEN, places, sites, remaining, chosen)]
         site_here = self._places[place][site]
         taken = [] if site_here.part is None else [chosen_site.part for chosen_site, _mix in _listed(chosen)]
-        mixes = [] if site_here.part in taken else [*largest_mixes(site_here, self._gang, remaining)]
+        mixes = [] if site_here.part in taken else [*_largest_mixes(site_here, self._gang, remaining)]
         further: list[FabricState] = [(place, site + 1, places, sites, remaining, chosen)]
         for mix in reversed(mixes):
             remaining_after = tuple(map(int.__sub__, remaining, mix))

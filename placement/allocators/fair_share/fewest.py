@@ -248,11 +248,11 @@ class FewestSearch:
     def _may_succeed(self, start: int, remaining: int) -> bool:
         """Tell whether this many more can meet the sums and be worth less than the best choice so far."""
         largest, worth = self._prospects_from(start)
-        if remaining >= len(worth):
-            return False
-        if self._best is not None and self._worth + worth[remaining] >= self._best[0]:
-            return False
-        return all([need <= gives[remaining] for need, gives in zip(self._needed, largest, strict=True)])
+        return (
+            remaining < len(worth)
+            and (self._best is None or self._worth + worth[remaining] < self._best[0])
+            and all([need <= gives[remaining] for need, gives in zip(self._needed, largest, strict=True)])
+        )
 
 
 MAX_EXACT = 400

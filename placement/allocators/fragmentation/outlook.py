@@ -1,14 +1,163 @@
-"""What a placement costs the work that is still expected."""
+"""What a placement costs the work that is still expected: how much of a host's devices that can use, and how well.
 
+A set of expected tasks is an integer bit mask, so that which tasks fit a host, and how many devices each can use there,
+takes a few ANDs and ORs.
+
+Devices are cut into shares as steel bars are cut to lengths. Given a price for each share, a remainder is worth the
+most valuable set of shares that fits into it. The prices at which optimal cuts lose nothing are the dual prices of the
+cutting-stock problem (Gilmore and Gomory 1961). They are approximated by multiplicative weights (Plotkin, Shmoys and
+Tardos 1995): cut the most valuable set over and over, and each time lower the prices of what was cut, the more so the
+less it is in demand.
+"""
+
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
-from math import exp
+from functools import lru_cache, reduce
+from itertools import accumulate, islice
+from math import exp, gcd
+from operator import getitem, or_
 from typing import NamedTuple
 
-from placement.allocators.fragmentation.gradient import Fragmentation, Offcuts
 from placement.allocators.fragmentation.hosts import DeviceSupply, DeviceTask, FreeDevice, FreeHost
+
+_Remains = tuple[tuple[int, ...], tuple[FreeDevice, ...]]
+"""The relevant part of a host: what is free of each class, and its devices, sorted."""
+
+KEPT = 1 << 15
+"""The cache sizes, for the fragmentation of distinct hosts and the weight of sets: some ten megabytes."""
+
+
+class Fragmentation:
+    """The fragmentation of hosts, in units of devices; ``expected`` has how often each task is expected, in any unit.
+
+    To a task, all of a host's free devices are useless if it does not fit there; otherwise those with too little left
+    or of the wrong kind are. Fragmentation is the mean over expected tasks; tasks without devices waste none.
+    """
+
+    def __init__(self, expected: Mapping[DeviceTask, float]) -> None:
+        total = sum(expected.values()) or 1.0
+        self._classes = sorted({name for task in expected for name in task.amounts})
+        self._tasks = [task for task in expected if task.devices]
+        weights = [expected[task] / total for task in self._tasks]
+        self._weight_of_devices = sum(weights)
+        self._least_room = [_thresholds([task.amounts.get(name, 0) for task in self._tasks]) for name in self._classes]
+        counts = [task.devices for task in self._tasks]
+        self._by_count = {count: _set_of([count == task_count for task_count in counts]) for count in sorted({*counts})}
+        self._weight = lru_cache(KEPT)(_sum_over(weights))
+        self._users = lru_cache(KEPT)(lambda device: _set_of([task.can_use(device) for task in self._tasks]))
+        self._of_remains = lru_cache(KEPT)(self._computed)  # Many hosts of a cloud are in the same state.
+
+    def of_host(self, host: FreeHost) -> float:
+        """Return the fragmentation of a host."""
+        return self._of_remains(
+            (tuple([host.free.get(name, 0) for name in self._classes]), tuple(sorted(host.devices)))
+        )
+
+    def _computed(self, remains: _Remains) -> float:
+        free, devices = remains
+        users = [self._users(device) for device in devices]
+        at_least = [-1] + [0] * max(self._by_count, default=0)  # By number of devices: the tasks that can use as many.
+        for of_device in users:
+            for number in range(len(at_least) - 1, 0, -1):
+                at_least[number] |= at_least[number - 1] & of_device
+        fitting = reduce(or_, [tasks & at_least[count] for count, tasks in self._by_count.items()], 0)
+        for (steps, enough_for), amount in zip(self._least_room, free, strict=True):
+            fitting &= enough_for[bisect_right(steps, amount)]
+        used = sum([device.free * self._weight(fitting & tasks) for device, tasks in zip(devices, users, strict=True)])
+        return sum([device.free for device in devices]) * self._weight_of_devices - used
+
+
+def _thresholds(amounts: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Return the distinct amounts, ascending, and the tasks for which none, the first, or the first two suffice, ..."""
+    steps = sorted({*amounts})
+    return steps, [0, *accumulate([_set_of([amount == step for amount in amounts]) for step in steps], or_)]
+
+
+def _set_of(members: Sequence[bool]) -> int:
+    return sum([1 << number for number, is_member in enumerate(members) if is_member])
+
+
+def _sum_over(weights: Sequence[float]) -> Callable[[int], float]:
+    """Return a function that sums the weights of a set, looking up eight members at a time."""
+    tables = []
+    for first in range(0, len(weights), 8):
+        sums = [0.0]  # Of every subset of eight weights, indexed by its bit mask.
+        for weight in weights[first : first + 8]:
+            sums += [subset_sum + weight for subset_sum in sums]
+        tables.append(sums)
+    return lambda members: sum(map(getitem, tables, members.to_bytes(len(tables), "little")))
+
+
+ROUNDS = 400
+"""The number of cuts. Four times as many place no more work on production traces."""
+
+RATE = 0.1
+"""The largest fall of a price in one round, as an exponent."""
+
+
+class Offcuts:
+    """The worth of remainders, given the demand for shares: units -> how often; larger ones than a device are ignored.
+
+    ``size`` is the units of a whole device, which is worth 1.
+
+    >>> offcuts = Offcuts({600: 1, 400: 1}, size=1000)
+    >>> [round(offcuts.worth(left), 1) for left in (300, 400, 600, 1000)]
+    [0.0, 0.4, 0.6, 1.0]
+    >>> round(offcuts.lost(1000, 400), 1), round(offcuts.lost(1000, 500), 1)
+    (0.0, 0.2)
+    """
+
+    def __init__(self, demand: Mapping[int, float], *, size: int) -> None:
+        weights = {share: weight for share, weight in demand.items() if 0 < share <= size and weight > 0}
+        self._unit = gcd(size, *weights)
+        shares = [share // self._unit for share in weights]
+        prices = _prices(shares, list(weights.values()), size // self._unit)
+        worth, _last = _dearest(shares, prices, size // self._unit)
+        whole = worth[-1] or 1.0
+        self._worth = [value / whole for value in worth]
+
+    def worth(self, remainder: int) -> float:
+        """Return the worth of a remainder, in whole devices."""
+        return self._worth[min(remainder // self._unit, len(self._worth) - 1)]
+
+    def lost(self, remainder: int, share: int) -> float:
+        """Return the worth destroyed when a share is taken from a remainder, besides the share's own."""
+        return self.worth(remainder) - self.worth(remainder - share) - self.worth(share)
+
+
+def _prices(shares: Sequence[int], weights: Sequence[float], size: int) -> list[float]:
+    """Return the price of each share, up to a common factor. O(rounds x size x shares)."""
+    total = sum(weights)
+    prices = [share / size for share in shares]
+    sums = [0.0] * len(shares)
+    for _round in range(ROUNDS if shares else 0):
+        worth, last = _dearest(shares, prices, size)
+        sums = [so_far + price / worth[size] for so_far, price in zip(sums, prices, strict=True)]
+        cut, room = [0] * len(shares), size
+        while room > 0:
+            if last[room] >= 0:
+                cut[last[room]] += 1
+            room -= shares[last[room]] if last[room] >= 0 else 1
+        over = [number * total / weight for number, weight in zip(cut, weights, strict=True)]
+        highest = max(over)
+        prices = [price * exp(-RATE * much / highest) for price, much in zip(prices, over, strict=True)]
+    return sums
+
+
+def _dearest(shares: Sequence[int], prices: Sequence[float], size: int) -> tuple[list[float], list[int]]:
+    """Solve the knapsack for each size up to ``size``: the best worth, and the last share in it or -1."""
+    worth, last = [0.0], [-1]
+    for room in range(1, size + 1):
+        best, ends_with = worth[room - 1], -1
+        for number, share in enumerate(shares):
+            if share <= room and worth[room - share] + prices[number] > best:
+                best, ends_with = worth[room - share] + prices[number], number
+        worth.append(best)
+        last.append(ends_with)
+    return worth, last
+
 
 MAX_SETS = 256
 """How many sets of a host's devices to compare, the fullest devices first; hosts with eight devices have fewer."""

@@ -59,9 +59,12 @@ class Locations:
         self._below: dict[tuple[int, str], list[int]] = {}
         self._scores: dict[tuple[ScoredCapacity, tuple[int, ...]], int] = {}
         self._add(root, -1, ())
-        self.scale = lcm(
-            ROUNDING, *[_denominator(capacity) for location in self.all for capacity in location.capacities.values()]
-        )
+        capacities = [capacity for location in self.all for capacity in location.capacities.values()]
+        units = [
+            capacity.allocatable if capacity.scorer.adds_up else capacity.allocatable.bit_count()
+            for capacity in capacities
+        ]
+        self.scale = lcm(ROUNDING, *[unit for unit in units if unit])
         for node in reversed(self.all):
             inside = [self.all[child] for child in node.children]
             scores = [self.score(capacity) for capacity in node.capacities.values()]
@@ -134,10 +137,6 @@ class Locations:
                     free[inner.level, base] += amount
                     free[ANYWHERE, base] += amount
         return free
-
-
-def _denominator(capacity: ScoredCapacity) -> int:
-    return max(1, capacity.allocatable if capacity.scorer.adds_up else capacity.allocatable.bit_count())
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ def _placed(node: RequirementNode, locations: Locations, places: Mapping[int, in
     return Placed(node.requirement, locations.all[places[node.index]].path, parts)
 
 
-_Choice = tuple[int, int, tuple[tuple[CapacityState, ...], int]]
+_RatedLocation = tuple[int, int, tuple[tuple[CapacityState, ...], int]]
 """(the gain, the location, its state afterwards)."""
 
 
@@ -140,9 +140,8 @@ class _BranchAndBound:
 
     def _rise(self, capacity: ScoredCapacity, amount: int) -> int:
         """Return the most by which an amount can raise the score of a resource."""
-        if not capacity.scorer.diminishing:
-            return self._locations.scale
-        return self._locations.score(capacity, (amount,)) - self._locations.score(capacity)
+        score, is_bounded = self._locations.score, capacity.scorer.diminishing
+        return score(capacity, (amount,)) - score(capacity) if is_bounded else self._locations.scale
 
     def best(self) -> dict[int, int] | None:
         """Return the location of each requirement, by index, as far as found before the budget is hit, or None."""
@@ -187,7 +186,7 @@ class _BranchAndBound:
                     break
         return best if best > floor else None
 
-    def _try(self, choice: _Choice, floor: int) -> int | None:
+    def _try(self, choice: _RatedLocation, floor: int) -> int | None:
         gain, _location, _after = choice
         self._take(choice)
         better = self._best(floor - gain)
@@ -196,13 +195,13 @@ class _BranchAndBound:
         self._state.take_back()
         return None if better is None else better + gain
 
-    def _take(self, choice: _Choice) -> None:
+    def _take(self, choice: _RatedLocation) -> None:
         gain, location, after = choice
         self._state.place(self._nodes[self._depth], location, after)
         self._depth += 1
         self._worth += gain
 
-    def _choices(self, depth: int) -> list[_Choice]:
+    def _choices(self, depth: int) -> list[_RatedLocation]:
         """Return a requirement's choices in natural order, one per class of interchangeable locations."""
         node, state = self._nodes[depth], self._state
         around = 0 if node.parent == OUTERMOST else state.where[node.parent]
@@ -210,7 +209,8 @@ class _BranchAndBound:
         choices = []
         for trail in self._requirements.trails(node, around):
             location, likeness = trail[-1], state.likeness(trail)
-            if likeness in tried or state.is_barred(node, location):
+            # A sibling that must not share the location may have taken it.
+            if likeness in tried or (node.siblings and -node.siblings in state.records[location][2]):
                 continue
             tried.add(likeness)
             self._budget.take(STEPS_OF_A_TRY)

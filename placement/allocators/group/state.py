@@ -89,10 +89,6 @@ class State:
         """Return a key that interchangeable trails from one location share."""
         return tuple([self.records[location][4] for location in trail])
 
-    def is_barred(self, node: RequirementNode, location: int) -> bool:
-        """Tell whether a sibling that must not share the location has taken it."""
-        return node.siblings > 0 and -node.siblings in self.records[location][2]
-
     def capacities_after(self, node: RequirementNode, location: int) -> tuple[tuple[CapacityState, ...], int] | None:
         """Return a location's capacities with a requirement on it, and the gain in score; None if it does not fit."""
         before = self.records[location][0]

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 
 from placement.allocators.entries import Number
 from placement.allocators.fair_share import reclaim as library
-from placement.allocators.fair_share.reclaim import Giving
-from placement.allocators.fair_share.rights import ClaimRights, Held
+from placement.allocators.fair_share.reclaim import ClaimRights, Giving, Held
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Amounts
 from placement.domain.tree import NamedMember

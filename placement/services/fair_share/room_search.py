@@ -17,14 +17,16 @@ from placement.allocators import Budget
 from placement.allocators.entries import Number
 from placement.allocators.fair_share.fewest import Cost, FewestSearch
 from placement.allocators.fair_share.reclaim import (
+    ClaimRights,
     Givers,
     Giving,
+    Held,
+    Need,
     all_freed,
     givers_of,
     is_fair_to_take,
     lowest,
 )
-from placement.allocators.fair_share.rights import ClaimRights, Held, Need
 from placement.allocators.fair_share.tree import ratio
 from placement.candidates.planner.planner_search import PlannerSearch
 from placement.domain.overlay import AS_IT_IS, Overlay

@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from placement.allocators.fair_share.rights import Need
+from placement.allocators.fair_share.reclaim import Need
 from placement.candidates.serving import Serving
 from placement.candidates.tree_reader import Layout
 from placement.domain.places import Levels

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
-from placement.allocators.fair_share.rights import Freed, Held, Need
+from placement.allocators.fair_share.reclaim import Freed, Held, Need
 from placement.candidates.planner.planner_trees import TreesInDetail, with_stocks
 from placement.candidates.tree_reader import TreeReader
 from placement.domain.overlay import AS_IT_IS

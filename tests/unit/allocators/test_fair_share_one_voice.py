@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from placement.allocators.fair_share.gate import Competitor, decide, overdraft
 from placement.allocators.fair_share.order import Task, fill, order
-from placement.allocators.fair_share.reclaim import reclaim
-from placement.allocators.fair_share.rights import Held
+from placement.allocators.fair_share.reclaim import Held, reclaim
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Branch, Leaf
 from tests.examples import examples

@@ -3,8 +3,7 @@
 import pytest
 
 from placement.allocators.fair_share.order import Task, fill
-from placement.allocators.fair_share.reclaim import reclaim
-from placement.allocators.fair_share.rights import Held
+from placement.allocators.fair_share.reclaim import Held, reclaim
 from placement.allocators.fair_share.state import FairShares
 from tests.unit.allocators.fair_share_trees import COMPLEMENTARY, tree
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from placement.allocators.entries import exact
 from placement.allocators.fair_share import fewest
 from placement.allocators.fair_share.gate import is_next, overdraft
-from placement.allocators.fair_share.reclaim import reclaim
-from placement.allocators.fair_share.rights import Held, queue_of
+from placement.allocators.fair_share.reclaim import Held, queue_of, reclaim
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Branch, Leaf, joined
 from tests.examples import examples

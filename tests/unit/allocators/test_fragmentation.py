@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators.entries import InvalidEntry
-from placement.allocators.fragmentation.gradient import Fragmentation, Offcuts
 from placement.allocators.fragmentation.hosts import DeviceSupply, DeviceTask, FreeDevice, FreeHost
-from placement.allocators.fragmentation.outlook import CostWeights, Outlook
+from placement.allocators.fragmentation.outlook import CostWeights, Fragmentation, Offcuts, Outlook
 
 SIZE = 10
 GRADIENT_ALONE = CostWeights(gradient=1, offcut=0, scarcity=0, fit=0)
