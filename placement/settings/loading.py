@@ -165,8 +165,8 @@ def _sentence(error: Exception) -> str:
 class Environment(EnvironmentConfigurationSource):
     """``OS_<GROUP>__<OPTION>`` variables from a given mapping.
 
-    For a multi-valued option ([oslo_policy] policy_dirs) it returns a list with one value. The library's own source
-    returns a plain string, whose characters are then taken as the values, so that ``/etc/...`` would name ``/``.
+    A multi-valued option gets a list with one value. The library's own source returns a plain string, whose characters
+    are then taken as the values, so that ``/etc/...`` would name ``/``.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -182,11 +182,7 @@ class Environment(EnvironmentConfigurationSource):
 
 
 def with_own_database(settings: Settings) -> Settings:
-    """Return the settings, with a persistent SQLite file in the user's data directory if they name no database.
-
-    ``load`` leaves the database unset only if nothing at all is configured. The file is created and migrated when it is
-    opened.
-    """
+    """Return the settings, with a SQLite file in the user's data directory if nothing at all is configured."""
     if settings.database.connection:
         return settings
     file = user_data_path("placement", ensure_exists=True) / "placement.sqlite"
@@ -194,11 +190,7 @@ def with_own_database(settings: Settings) -> Settings:
 
 
 def module_for(option: str, module: str, *, package: str, extra: str) -> Any:
-    """Import a module that an option, such as ``[metrics] enabled``, needs of a package that an extra installs.
-
-    Raises:
-        ConfigurationError: the package is not installed.
-    """
+    """Import a module that an option needs of a package that an extra installs, or raise a ConfigurationError."""
     try:
         return import_module(module)
     except ImportError as error:

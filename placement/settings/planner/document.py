@@ -1,8 +1,7 @@
 """Reading YAML so that every error names file, line, key and what was expected.
 
-A document is a tree of nodes that know their line; readers convert them to what they expect: a mapping, a list, a text,
-a number. A ``DocumentEntry`` is such a node with the keys that lead to it. Of YAML's many notations, only those shared
-with JSON count: ``010``, ``1:30`` and ``yes`` are neither numbers nor booleans here.
+A document is a tree of entries that know their line and keys. Of YAML's many notations, only those shared with JSON
+count: ``010``, ``1:30`` and ``yes`` are neither numbers nor booleans here.
 """
 
 import re
@@ -40,10 +39,9 @@ IMPORT_HINT = "What is written for Volcano's scheduler becomes a planner file by
 
 @dataclass(frozen=True, slots=True)
 class DocumentEntry:
-    """One value in a document.
+    """One value in a document; its readers raise a ConfigurationError if it is not what they expect.
 
     Args:
-        file: the name of the file.
         path: the keys that lead to the value.
         node: the value with its position.
         line: the line of its key, or of a list item itself, counted from 1.
@@ -84,11 +82,7 @@ class DocumentEntry:
         return isinstance(self.node, yaml.SequenceNode)
 
     def mapping(self, *, at_least: int = 0) -> "dict[str, DocumentEntry]":
-        """Return the entries of a mapping whose keys are data, in the file's order.
-
-        Raises:
-            ConfigurationError: it is not a mapping, it is too small, or a key is not a text or occurs twice.
-        """
+        """Return the entries of a mapping whose keys are data, in the file's order; each is a text, once."""
         expected = "a mapping with at least one key" if at_least else "a mapping"
         if not isinstance(self.node, yaml.MappingNode) or len(self.node.value) < at_least or len(self.path) >= DEEPEST:
             raise self.wrong(expected)
@@ -104,11 +98,7 @@ class DocumentEntry:
         return entries
 
     def fields(self, *allowed: str, required: Collection[str] = ()) -> "dict[str, DocumentEntry]":
-        """Return the entries of a mapping whose keys are fixed.
-
-        Raises:
-            ConfigurationError: it is not a mapping, a key is unknown, or a required one is missing.
-        """
+        """Return the entries of a mapping whose keys are fixed."""
         entries = self.mapping()
         for key, entry in entries.items():
             if key not in allowed:
@@ -119,11 +109,7 @@ class DocumentEntry:
         return entries
 
     def read_keys(self, readers: "Mapping[str, Reader]", *, required: Collection[str] = ()) -> dict[str, Any]:
-        """Return what readers make of the keys of a mapping that are there, by key, in the order of the readers.
-
-        Raises:
-            ConfigurationError: as ``fields``, or by a reader.
-        """
+        """Return what readers make of the keys of a mapping that are there, in the order of the readers."""
         entries = self.fields(*readers, required=required)
         return {key: read(entries[key]) for key, read in readers.items() if key in entries}
 
@@ -207,11 +193,7 @@ class DocumentEntry:
 
 
 def read_document(path: Path) -> DocumentEntry | None:
-    """Return the single document in a file, or None if it is empty.
-
-    Raises:
-        ConfigurationError: the file is unreadable or not YAML.
-    """
+    """Return the single document in a file, None if it is empty; ConfigurationError if it is unreadable."""
     try:
         node = yaml.compose(path.read_bytes(), Loader=yaml.SafeLoader)
     except OSError as error:

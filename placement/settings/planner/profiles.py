@@ -30,22 +30,14 @@ NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,254}"
 
 
 def read_profiles(entry: DocumentEntry, planner: PlannerSettings) -> Mapping[str, RankingProfile]:
-    """Return name -> profile.
-
-    Raises:
-        ConfigurationError: an entry is invalid; the message names its line.
-    """
+    """Return name -> profile."""
     return MappingProxyType(
         {name: _profile(name, profile, planner.devices) for name, profile in entry.mapping(at_least=1).items()}
     )
 
 
 def inline_profile(document: Mapping[str, Any], devices: DeviceSettings) -> RankingProfile:
-    """Return a profile that a request defines inline, with the file's keys except fragmentation.
-
-    Raises:
-        ConfigurationError: an entry is invalid; the message names its key.
-    """
+    """Return a profile that a request defines inline, with the file's keys except fragmentation."""
     node = yaml.compose(json.dumps(document), Loader=yaml.SafeLoader)
     assert node is not None
     entry = DocumentEntry("profile", (), node, 1)
@@ -143,11 +135,7 @@ TRAITS = r"[A-Z0-9_]+\*?"
 
 
 def read_fragmentation(entry: DocumentEntry) -> FragmentationSettings:
-    """Return how to judge devices.
-
-    Raises:
-        ConfigurationError: an entry is invalid; the message names its line.
-    """
+    """Return how to judge devices."""
     readers: Mapping[str, Reader] = {
         "weight": DocumentEntry.number,
         "devices": lambda class_: class_.text(CLASS, "a resource class"),

@@ -1,32 +1,36 @@
-"""Reading PlannerSettings from the planner file: how it is found, the table of its sections, and the short ones.
+"""The planner file: how it is found, the table of its sections, and the readers of all but profiles.
 
-To add a section: give ``PlannerSettings`` (values.py) a field of the section's name, with the default for files that
-omit it; write a reader that returns the field's value, using the methods of ``DocumentEntry`` (they raise errors that
-name file, line and key; ``entry.wrong("...")`` creates your own); add it to ``SECTIONS``; and show it in
-``etc/placement/planner.yaml``. Sections are read in the table's order, whatever their order in the file.
+To add a section: give ``PlannerSettings`` a field of the section's name, with the default for files that omit it; write
+a reader with the methods of ``DocumentEntry``; add it to ``SECTIONS``, ``keys.py`` and ``etc/placement/planner.yaml``.
+Sections are read in the table's order, whatever their order in the file.
 """
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from placement.allocators.entries import Number, exact
+from placement.allocators.fair_share.queues import Contradiction, Queue, QueueCapacity, QueueTree, tree_of
+from placement.allocators.fair_share.tree import GREATEST_WEIGHT, LEAST_WEIGHT, SEPARATOR
 from placement.domain.device_types import DeviceSettings, DeviceType
 from placement.domain.flavors import Flavor, flavor_query
 from placement.domain.pasting import NUMBERS
 from placement.domain.planner_request import THE_DEVICE, THE_HOST
+from placement.errors import ConfigurationError
 from placement.settings.planner.document import DocumentEntry, Reader, read_document
-from placement.settings.planner.fair_share import read_fair_share
 from placement.settings.planner.profiles import read_profiles
-from placement.settings.planner.values import OwnerNames, PlannerSettings
+from placement.settings.planner.values import FairShareSettings, Leaves, OwnerNames, PlannerSettings
 
 if TYPE_CHECKING:
     from oslo_config.cfg import ConfigOpts
 
 CLASS = "[A-Z0-9_]{1,255}"
 NAME = "[a-z][a-z0-9_]*"
+UUID = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 
 
 def _devices(entry: DocumentEntry, planner: PlannerSettings) -> DeviceSettings:
@@ -113,9 +117,6 @@ def _private_flavors(entry: DocumentEntry, planner: PlannerSettings) -> frozense
     return frozenset(entry.texts())
 
 
-UUID = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-
-
 def _aggregates(entry: DocumentEntry, _planner: PlannerSettings) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     """Return kind -> name -> the uuids of its aggregates, with kinds and names in the file's order."""
     return entry.read_values(_aggregates_of_kind)
@@ -158,12 +159,120 @@ def _names(entry: DocumentEntry, _planner: PlannerSettings) -> OwnerNames:
     return OwnerNames(**entry.read_keys({"projects": names, "users": names}))
 
 
+MEMBERS: Mapping[Leaves, str] = {"project": "projects", "consumer_type": "consumer_types"}
+"""The key under which a queue lists its members."""
+
+_PATH = "[^/]+(/[^/]+)+"
+_PROMISES = ("guarantee", "deserved", "limit")
+_A_PATH = "a path such as root/eng/dev"
+_A_WEIGHT = "a number from 0.000001 to 1000000"
+
+
+def _fair_share(entry: DocumentEntry, _planner: PlannerSettings) -> FairShareSettings:
+    """Return the fair-share settings; an error about two lines names both."""
+    parts = entry.fields("classes", "leaves", "tree", "queues", "default", "partition", "keep_s")
+    default = FairShareSettings()
+    leaves = cast("Leaves", parts["leaves"].word(*MEMBERS)) if "leaves" in parts else default.leaves
+    classes = _classes(parts["classes"]) if "classes" in parts else default.classes
+    return FairShareSettings(
+        classes=classes,
+        leaves=leaves,
+        queues=_queues(entry, parts, _Words(MEMBERS[leaves], classes)),
+        partition=parts["partition"].text(UUID, "the uuid of an aggregate").lower() if "partition" in parts else None,
+        keep_s=parts["keep_s"].number() if "keep_s" in parts else default.keep_s,
+    )
+
+
+class _Words(NamedTuple):
+    """The terms that queues may use: the key under which they list their members, and the classes that count."""
+
+    members: str
+    classes: tuple[str, ...]
+
+
+def _classes(entry: DocumentEntry) -> tuple[str, ...]:
+    names: list[str] = []
+    for item in entry.items():
+        names.append(item.text(CLASS, "a resource class such as VCPU"))
+        if names.count(names[-1]) > 1:
+            raise item.wrong("each class once")
+    if not names:
+        raise entry.wrong("a list of at least one resource class")
+    return tuple(names)
+
+
+def _queues(entry: DocumentEntry, parts: Mapping[str, DocumentEntry], words: _Words) -> QueueTree:
+    """Return the tree from lines of both forms, which may be mixed."""
+    lines = [
+        *([(line, _of_tree(line, words)) for line in parts["tree"].mapping().values()] if "tree" in parts else ()),
+        *([(line, _of_volcano(line, words)) for line in parts["queues"].items()] if "queues" in parts else ()),
+    ]
+    default = parts["default"].text(_PATH, _A_PATH) if "default" in parts else None
+    try:
+        return tree_of([queue for _entry, queue in lines], default)
+    except Contradiction as contradiction:
+        # A default queue that no line mentions comes last.
+        written = [*[line for line, _queue in lines], parts.get("default", entry)]
+        both = [written[contradiction.first], written[contradiction.second]]
+        first, second = sorted(both, key=lambda line: line.line)
+        where = f"{second.file}, lines {first.line} and {second.line}"
+        raise ConfigurationError(f"{where}: {second.path[0]}: {contradiction}.") from contradiction
+
+
+def _of_tree(entry: DocumentEntry, words: _Words) -> Queue:
+    """Return a line of the form ``root/eng/dev: {weight: 2, projects: [...]}``."""
+    entry.check_name(_PATH, _A_PATH)
+    parts, path = entry.fields("weight", words.members, *_PROMISES), entry.path[-1]
+    weights: list[Number | None] = [None] * len(path.split(SEPARATOR))
+    if "weight" in parts:
+        weights[-1] = parts["weight"].number(_A_WEIGHT)
+        _check_weight(parts["weight"], weights[-1])
+    members = parts[words.members].texts(expected="an id or a name") if words.members in parts else None
+    return Queue(path, tuple(weights), members, _capacity(parts, words))
+
+
+def _of_volcano(entry: DocumentEntry, words: _Words) -> Queue:
+    """Return a line of the form ``{hierarchy: root/eng/prod, weights: 1/2/8, projects: [...]}``."""
+    parts = entry.fields("hierarchy", "weights", words.members, *_PROMISES, required=["hierarchy", "weights"])
+    path = parts["hierarchy"].text(_PATH, _A_PATH)
+    count = len(path.split(SEPARATOR))
+    expected = f"{count} weights, one for each name of {path}, such as {'/'.join(['1'] * count)}"
+    texts = parts["weights"].text(expected=expected).split(SEPARATOR)
+    if len(texts) != count or not all(re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) for text in texts):
+        raise parts["weights"].wrong(expected)
+    weights = tuple(float(text) if "." in text else int(text) for text in texts)
+    for weight in weights:
+        _check_weight(parts["weights"], weight)
+    members = parts[words.members].texts(expected="an id or a name") if words.members in parts else ()
+    return Queue(path, weights, members, _capacity(parts, words))
+
+
+def _capacity(parts: Mapping[str, DocumentEntry], words: _Words) -> QueueCapacity:
+    """Return the promises of a queue; each must be at least as large as the one before it."""
+    capacity: dict[str, dict[str, int]] = {}
+    for promise in _PROMISES:
+        capacity[promise] = {}
+        for name, item in parts[promise].mapping().items() if promise in parts else ():
+            if name not in words.classes:
+                raise item.misnamed(f"a class that counts: {', '.join(words.classes)}")
+            capacity[promise][name] = item.whole_number()
+            least = max(amounts.get(name, 0) for amounts in capacity.values())
+            if capacity[promise][name] < least:
+                raise item.wrong(f"a number from {least} up, as guarantee, deserved and limit follow each other")
+    return QueueCapacity(**capacity)
+
+
+def _check_weight(entry: DocumentEntry, weight: Number | None) -> None:
+    if weight is not None and not LEAST_WEIGHT <= exact(weight) <= GREATEST_WEIGHT:
+        raise entry.wrong(_A_WEIGHT)
+
+
 SECTIONS: Mapping[str, Callable[[DocumentEntry, PlannerSettings], Any]] = {
     "levels": _levels,
     "devices": _devices,
     "profiles": read_profiles,
     "default_profile": lambda entry, planner: entry.word(*planner.profiles),
-    "fair_share": read_fair_share,
+    "fair_share": _fair_share,
     "exclusive": _exclusive,
     "flavor_root_required": _flavor_root_required,
     "flavors": _flavors,
@@ -171,19 +280,11 @@ SECTIONS: Mapping[str, Callable[[DocumentEntry, PlannerSettings], Any]] = {
     "aggregates": _aggregates,
     "names": _names,
 }
-"""The reader of each section, which may refer to what those before it have read.
-
-Raises:
-    ConfigurationError: an entry is invalid; the message names its line.
-"""
+"""The reader of each section, which may refer to what those before it have read."""
 
 
 def load_planner(path: Path | None) -> PlannerSettings:
-    """Return the planner file's settings, with defaults for omitted sections, or for all without a file.
-
-    Raises:
-        ConfigurationError: one sentence that names file, line, key and what was expected.
-    """
+    """Return the planner file's settings, with defaults for what it omits; ConfigurationError in one sentence."""
     document, planner = read_document(path) if path else None, PlannerSettings()
     entries = document.fields(*SECTIONS) if document else {}
     for name, read in SECTIONS.items():
@@ -197,8 +298,8 @@ def load_planner(path: Path | None) -> PlannerSettings:
 def planner_file(source: "ConfigOpts") -> Path | None:
     """Return the path of the planner file, or None if there is none.
 
-    It is searched for in the directories given with ``--config-dir`` and next to the configuration files, the last one
-    first. If no configuration file was read, only ``[ranking] planner_file`` can name it.
+    It is searched for in the directories of ``--config-dir`` and next to the configuration files, the last one first.
+    If no configuration file was read, only ``[ranking] planner_file`` can name it.
     """
     name = source.ranking.planner_file
     places = [*(Path(file).parent for file in source.config_file), *map(Path, source.config_dir)]

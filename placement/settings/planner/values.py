@@ -23,7 +23,6 @@ class FairShareSettings:
     Args:
         classes: the resource classes that count.
         leaves: whether queues consist of projects or of consumer types.
-        queues: the tree.
         partition: the uuid of the aggregate whose providers count; None for all.
         keep_s: for how many seconds usage and totals are cached.
     """
@@ -67,9 +66,7 @@ class PlannerSettings:
 
     Args:
         levels: name of a level inside a provider tree -> trait of its providers, outermost level first.
-        profiles: name -> profile.
         default_profile: the name of the profile that orders ``GET /allocation_candidates``.
-        fair_share: how resources are shared among projects.
         exclusive: level -> the class of the inventory that locks its providers.
         devices: the device types that requests may use.
         flavor_root_required: the traits that nova's request filters require of hosts, whatever the flavor.

@@ -46,11 +46,7 @@ class ImportedPlanner:
 
 
 def translated_from_volcano(text: str, devices: DeviceSettings) -> ImportedPlanner:
-    """Translate Volcano documents to a planner file.
-
-    Raises:
-        NotFromVolcano: a document is not one of Volcano's, or not YAML.
-    """
+    """Translate Volcano documents to a planner file; NotFromVolcano if one is not Volcano's, or not YAML."""
     try:
         return _translated([document for document in yaml.safe_load_all(text) if document is not None], devices)
     except yaml.YAMLError as wrong:
@@ -132,18 +128,16 @@ class _Translator:
             }
             profile["fit"] = {"weight": weight, "resources": preferences}
         sra, proportional = arguments.get("sra") or {}, arguments.get("proportional") or {}
-        if _is_on(sra):
-            profile["sra"] = self._sra(sra)
-        if _is_on(proportional):
+        if sra.get("enable") in (True, "true"):
+            weights = sra.get("resourceWeight") or {}
+            scarce = {name: weights.get(name, 1) for name in _listed(sra.get("resources"))}
+            by_class = dict(self._by_class(scarce))
+            profile["sra"] = {"weight": sra.get("weight", 10), "mode": "upstream", "resources": by_class}
+        if proportional.get("enable") in (True, "true"):
             profile["proportional"] = self._proportional(proportional)
         for key in arguments.keys() - {"resourceStrategyFitWeight", "resources", "sra", "proportional"}:
             self._leave_out(f"the argument {key} of resource-strategy-fit")
         return profile
-
-    def _sra(self, sra: YamlMapping) -> dict[str, Any]:
-        weights = sra.get("resourceWeight") or {}
-        resources = {name: weights.get(name, 1) for name in _listed(sra.get("resources"))}
-        return {"weight": sra.get("weight", 10), "mode": "upstream", "resources": dict(self._by_class(resources))}
 
     def _proportional(self, proportional: YamlMapping) -> dict[str, Any]:
         ratios = proportional.get("resourceProportion") or {}
@@ -161,7 +155,7 @@ class _Translator:
         classes = set()
         for name, entry in entries.items():
             try:
-                resource = self._class(name)
+                resource = self._devices.class_of(name) or resource_class(name)
             except ValueError as wrong:
                 # Volcano ignores such patterns, too.
                 self._leave_out(f"{name}: {wrong}")
@@ -171,9 +165,6 @@ class _Translator:
                 continue
             classes.add(resource)
             yield resource, entry
-
-    def _class(self, name: str) -> str:
-        return self._devices.class_of(name) or resource_class(name)
 
     def queues(self, queues: Iterable[YamlMapping]) -> None:
         """Add queues, at the places that their parents or their hierarchies give them."""
@@ -209,7 +200,7 @@ class _Translator:
         by_class = {}
         for name, quantity in amounts.items():
             try:
-                resource = self._class(name)
+                resource = self._devices.class_of(name) or resource_class(name)
                 by_class[resource] = math.ceil(quantity_in_manifest(name, resource, quantity))
             except ValueError as wrong:
                 self._leave_out(f"{name} of the queue {queue}: {wrong}")
@@ -231,13 +222,7 @@ def _check_promises(queue: str, promises: Mapping[str, Mapping[str, int]]) -> No
 
 
 class _VolcanoQueues:
-    """Volcano's queues as a tree: by the annotations of hierarchical DRF, or by ``spec.parent``.
-
-    Attributes:
-        specs: the spec of each queue by name.
-        paths: the path of each queue by name.
-        weights: path -> weight, parents first.
-    """
+    """Volcano's queues as a tree: by the annotations of hierarchical DRF, or by ``spec.parent``."""
 
     def __init__(self, queues: Iterable[YamlMapping]) -> None:
         self.specs: dict[str, YamlMapping] = {}
@@ -308,10 +293,6 @@ def _nested(arguments: YamlMapping) -> dict[str, Any]:
         else:
             inner[argument] = value
     return nested
-
-
-def _is_on(policy: YamlMapping) -> bool:
-    return policy.get("enable") in (True, "true")
 
 
 def _listed(names: Any) -> list[str]:
