@@ -15,35 +15,9 @@ from math import inf
 
 from placement.allocators import Budget
 from placement.allocators.devices.identical import shared_out, without_identical_ties, without_twins
-from placement.allocators.devices.request import (
-    THE_DEVICE,
-    Device,
-    DeviceOption,
-    Group,
-    Host,
-    InOnePlace,
-    Joint,
-    Request,
-    options_of,
-)
+from placement.allocators.devices.request import THE_DEVICE, DeviceOption, Host, Request, options_of
 from placement.allocators.devices.search import Knapsack
 from placement.allocators.devices.tables import Costs, DeviceObjective
-
-__all__ = [
-    "STEPS",
-    "THE_DEVICE",
-    "Device",
-    "DeviceAllocation",
-    "DeviceAllocations",
-    "DeviceObjective",
-    "Group",
-    "Host",
-    "InOnePlace",
-    "Joint",
-    "Request",
-    "allocate",
-    "host_key",
-]
 
 STEPS = 1_000_000
 """How many pairs of states to look at for one host."""
@@ -93,6 +67,7 @@ def allocate(host: Host, request: Request, *, max_ways: int = 1, budget: Budget 
 
     Two GPUs, each with a NIC on its switch; the NIC of the first switch is not free:
 
+    >>> from placement.allocators.devices.request import Device, Group, Joint
     >>> names = {"gpu0": "pcie0", "gpu1": "pcie1", "nic1": "pcie1", "gpu2": "pcie2", "nic2": "pcie2"}
     >>> host = Host(("pcie",), tuple([Device(name, (switch,)) for name, switch in names.items()]))
     >>> gpus = Group(label="gpu", options={"gpu0": 0, "gpu1": 0, "gpu2": 0}, count=2)

@@ -81,9 +81,6 @@ def _cheapest_path(
     return reached
 
 
-__all__ = ["Budget", "Fabric", "Holds", "MembersByKind", "Mix", "Posting", "Site"]
-
-
 class Fabric:
     """Sites in places, for one gang.
 

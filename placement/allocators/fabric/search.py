@@ -6,7 +6,7 @@ straight on.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
@@ -112,8 +112,6 @@ def _mixes(site: Site, gang: MembersByKind, remaining: Mix, chosen: Mix) -> Iter
 MAX_CELLS = 500_000
 """The largest table to build; beyond that, places are summed regardless of their order."""
 
-SiteWorth = Callable[[Site], float]
-
 
 class FabricSums:
     """Upper bounds for the sites of some places."""
@@ -160,7 +158,7 @@ class FabricSums:
         worth = self._worths[index]
         for site in sites:
             part = site.summed_as
-            best[part] = max(best.get(part, 0), worth(site))
+            best[part] = max(best.get(part, 0), worth[site])
         return self._summed(sorted(best.values(), reverse=True), index)
 
     def _summed(self, values: Sequence[float], index: int) -> list[float]:
@@ -180,7 +178,7 @@ class FabricSums:
         worth, best, negated = self._worths[index], dict[Hashable, float](), list[float]()
         sums = [self._summed((), index)]
         for site in reversed(sites):
-            part, value = site.summed_as, worth(site)
+            part, value = site.summed_as, worth[site]
             if value > (so_far := best.get(part, 0)):
                 if so_far:
                     del negated[bisect_left(negated, -so_far)]
@@ -213,22 +211,19 @@ def _best(own: Sequence[float], with_place: Sequence[float], without: Sequence[f
     return max([without[sites], *[own[number] + with_place[sites - number] for number in range(1, most_sites + 1)]])
 
 
-def _worths(places: Sequence[Sequence[Site]], gang: MembersByKind) -> list[SiteWorth]:
+def _worths(places: Sequence[Sequence[Site]], gang: MembersByKind) -> list[dict[Site, float]]:
     """Return what to sum: the members of each kind, and each resource if several kinds compete for it."""
-    kinds = len(gang.members)
-    alike: dict[Hashable, list[int]] = {}  # Many hosts of a cloud are in the same state.
-    numbers: dict[Site, list[int]] = {}
-    for site in [site for sites in places for site in sites]:
+    alike: dict[Hashable, list[float]] = {}  # Many hosts of a cloud are in the same state.
+    rows: dict[Site, list[float]] = {}
+    all_sites, kinds = [site for sites in places for site in sites], range(len(gang.members))
+    has_resources = len(kinds) > 1 and not any([site.free is None for site in all_sites])
+    for site in all_sites:
         look = (site.free, *site.refused, site.part is None)
         if look not in alike:
-            alike[look] = [site.bound(kind, gang) for kind in range(kinds)]
-        numbers[site] = alike[look]
-    of_kinds: list[SiteWorth] = [lambda site, kind=kind: numbers[site][kind] for kind in range(kinds)]  # type: ignore[misc]
-    if kinds == 1 or any([site.free is None for site in numbers]):
-        return of_kinds
-    resources = range(len(gang.amounts[0]))
-    of_resources: list[SiteWorth] = [lambda site, at=at: max(0, (site.free or [0])[at]) for at in resources]  # type: ignore[misc]
-    return of_kinds + of_resources
+            resources = [max(0, free) for free in site.free or ()] if has_resources else []
+            alike[look] = [*[site.bound(kind, gang) for kind in kinds], *resources]
+        rows[site] = alike[look]
+    return [{site: row[index] for site, row in rows.items()} for index in range(len(next(iter(rows.values()), kinds)))]
 
 
 Chain = tuple[Posting, "Chain"] | None

@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from placement.allocators import natural_key, natural_order
-from placement.allocators.devices import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request
+from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request
 from placement.candidates.compose.slots import UsefulRoom, useful_room
 from placement.candidates.fragmentation import DeviceJudge
 from placement.domain.places import Levels, upwards

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
 from placement.allocators import Budget
-from placement.allocators.devices import THE_DEVICE, DeviceAllocations, allocate, host_key
+from placement.allocators.devices import DeviceAllocations, allocate, host_key
+from placement.allocators.devices.request import THE_DEVICE
 from placement.candidates.compose.device_parts import DeviceProblem, Part, TreeParts, device_of, device_terms
 from placement.candidates.compose.proposals import Locks, Proposal, Proposals
 from placement.candidates.compose.ruled_out import DeviceRoom, WantedFree, wanted_free

@@ -11,7 +11,9 @@ from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
-from placement.allocators.fabric import Budget, Fabric, MembersByKind, Mix, Posting, Site
+from placement.allocators import Budget
+from placement.allocators.fabric import Fabric
+from placement.allocators.fabric.search import MembersByKind, Mix, Posting, Site
 from placement.candidates.planner.question import Prepared
 from placement.domain.planner_request import FabricLevel, GangRules, Together, names_of_hosts
 from placement.services.planner.gang import ClaimMember, Draft, Drafting, GangPlan, Located, OnePerPlace, one_by_one

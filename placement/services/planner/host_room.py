@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from placement.allocators import Budget
-from placement.allocators.fabric import Mix, Posting
+from placement.allocators.fabric.search import Mix, Posting
 from placement.candidates.planner.planner_search import PlannerSearch
 from placement.candidates.planner.planner_trees import HostSketch, read_off
 from placement.candidates.planner.question import PlannerQuestion

@@ -10,7 +10,8 @@ from dataclasses import replace
 import pytest
 
 from placement.allocators import Budget
-from placement.allocators.devices import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request, allocate
+from placement.allocators.devices import allocate
+from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request
 
 LEVELS = ("numa", "pcie")
 

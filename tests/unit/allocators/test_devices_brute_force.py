@@ -8,17 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.devices import (
-    THE_DEVICE,
-    Device,
-    Group,
-    Host,
-    InOnePlace,
-    Joint,
-    Request,
-    allocate,
-)
+from placement.allocators.devices import allocate
 from placement.allocators.devices.identical import without_twins
+from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request
 from tests.examples import examples
 
 pytestmark = pytest.mark.exhaustive

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.fabric import Budget, Fabric, MembersByKind, Mix, Posting, Site, best_assignment
+from placement.allocators import Budget
+from placement.allocators.fabric import Fabric, best_assignment
+from placement.allocators.fabric.search import MembersByKind, Mix, Posting, Site
 from tests.examples import examples
 
 INSTANCES = 60
