@@ -58,10 +58,11 @@ def drawn(demands: Mapping[frozenset[int], int], room: Mapping[int, int]) -> int
     unmet, free = dict(demands), dict(room)
     given: dict[tuple[frozenset[int], int], int] = {}
     while (path := _path(unmet, free, given)) is not None:
-        moved = min([unmet[path[0][0]], free[path[-1][1]], *[given[swap] for swap in _swaps(path)]])
+        swaps = [(after[0], before[1]) for before, after in pairwise(path)]
+        moved = min([unmet[path[0][0]], free[path[-1][1]], *[given[swap] for swap in swaps]])
         unmet[path[0][0]] -= moved
         free[path[-1][1]] -= moved
-        for swap in _swaps(path):
+        for swap in swaps:
             given[swap] -= moved
         for step in path:
             given[step] = given.get(step, 0) + moved
@@ -70,11 +71,6 @@ def drawn(demands: Mapping[frozenset[int], int], room: Mapping[int, int]) -> int
 
 DrawingPath = list[tuple[frozenset[int], int]]
 """(set of pools, the pool it draws from), step by step: each takes over what the next one gives up for another pool."""
-
-
-def _swaps(path: DrawingPath) -> Iterable[tuple[frozenset[int], int]]:
-    """Return what is given up along a path."""
-    return [(after[0], before[1]) for before, after in pairwise(path)]
 
 
 def _path(
@@ -200,11 +196,8 @@ class BundlePacking:
             parts = _disjoint_parts(undominated(bound_by)) if all(bound_by) else []
             self._parts_of[numbers, scarce] = [_BundleSearch(part, self._kinds) for part in parts]
         copies = [part.copies(free, budget) for part in self._parts_of[numbers, scarce]]
-        if not copies:
-            return exactly(limit)
-        return Copies(
-            min(limit, sum([part.least for part in copies])), min(limit, sum([part.max_count for part in copies]))
-        )
+        least, max_count = sum([part.least for part in copies]), sum([part.max_count for part in copies])
+        return Copies(min(limit, least), min(limit, max_count)) if copies else exactly(limit)
 
 
 class _CutOff(Exception):

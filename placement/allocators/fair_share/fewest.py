@@ -217,12 +217,12 @@ class FewestSearch:
         remaining = dict.fromkeys(range(len(self._kinds)))
         while remaining:
             needed = [max(need, 0) for need in self._needed]
-            things = []
+            things: list[tuple[float, Worth, int]] = []
             for number in remaining:
-                kind = self._kinds[number]
+                kind, taken = self._kinds[number], self._counts.get(number, 0)
                 shares = [min(gives / need, 1.0) for gives, need in zip(kind.gives, needed, strict=True) if need]
                 if size := sum(shares):
-                    things += [(-size, value, number) for value in kind.values[self._counts.get(number, 0) :]]
+                    things += [(-size, value, number) for value in kind.values[taken:]]
             remaining = {}
             for _size, _value, number in sorted(things):
                 yield number

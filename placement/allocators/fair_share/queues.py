@@ -75,17 +75,9 @@ class QueueTree:
             parts[self.queue_of(member)].append(Leaf(_quoted(member)))
         for path in reversed(list(self.weights)):
             above, _, name = path.rpartition(SEPARATOR)
-            capacity = self.capacities.get(path, QueueCapacity())
-            parts[above].append(
-                Branch(
-                    name,
-                    tuple(parts[path]),
-                    self.weights[path],
-                    guarantee=capacity.guarantee,
-                    deserved=capacity.deserved,
-                    limit=capacity.limit,
-                )
-            )
+            settings = self.capacities.get(path, QueueCapacity())
+            amounts = {"guarantee": settings.guarantee, "deserved": settings.deserved, "limit": settings.limit}
+            parts[above].append(Branch(name, tuple(parts[path]), self.weights[path], **amounts))
         return Branch(self.root, tuple(parts[self.root]))
 
 
@@ -138,9 +130,7 @@ def _check_nesting(lines: Sequence[Queue], *, queue_paths: set[str]) -> None:
         numbers[line.path] = number
     for number, line in enumerate(lines):
         if line.members is not None and line.path not in queue_paths:
-            below = next(
-                place for place, line_below in enumerate(lines) if line_below.path.startswith(line.path + SEPARATOR)
-            )
+            below = next(place for place, inner in enumerate(lines) if inner.path.startswith(line.path + SEPARATOR))
             text = f"{line.path} is a queue and cannot contain the queue {lines[below].path}"
             raise Contradiction(number, below, text)
 
@@ -153,8 +143,9 @@ def _check_promises(lines: Sequence[Queue], root: str) -> None:
     """
     numbers = {line.path: number for number, line in enumerate(lines)}
     together: Counter[tuple[str, str, str]] = Counter()
+    promises = (("guarantee", ("guarantee", "deserved", "limit")), ("deserved", ("deserved", "limit")))
     for number, line in enumerate(lines):
-        for promise, bounds in (("guarantee", _GUARANTEE_BOUNDS), ("deserved", _DESERVED_BOUNDS)):
+        for promise, bounds in promises:
             for name, amount in getattr(line.capacity, promise).items():
                 for above in [root, *way(line.path)][-2::-1]:
                     together[above, promise, name] += amount
@@ -167,10 +158,6 @@ def _check_promises(lines: Sequence[Queue], root: str) -> None:
                             raise Contradiction(numbers[above], number, f"{text}the {bound} of which is {maximum}")
                     if name in getattr(stated, promise):
                         break
-
-
-_GUARANTEE_BOUNDS = ("guarantee", "deserved", "limit")
-_DESERVED_BOUNDS = ("deserved", "limit")
 
 
 def _members(lines: Sequence[Queue]) -> dict[str, str]:

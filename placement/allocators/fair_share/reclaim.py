@@ -242,8 +242,10 @@ class Givers:
         """Return this many things of each kind, the least valuable first; of equals, those that come first by name."""
         chosen: list[Held] = []
         for count, (_sort, things) in zip(counts, self.alike, strict=False):
-            cheapest = [thing for thing in things if count and thing.value <= things[count - 1].value]
-            chosen += sorted(cheapest, key=lambda thing: thing.dearness)[:count]
+            if count:
+                last = things[count - 1].value
+                cheapest = [thing for thing in things if thing.value <= last]
+                chosen += sorted(cheapest, key=lambda thing: thing.dearness)[:count]
         return chosen
 
 
@@ -269,7 +271,8 @@ def givers_of(rights: ClaimRights, held: Iterable[Held], *, missing: Mapping[Nee
     leaves = sorted({sort[0] for sort in alike}, key=preference)
     ranks = {leaf: rank for rank, leaf in enumerate(leaves)}
     for things in alike.values():
-        things.sort(key=lambda thing: thing.worth)
+        if len(things) > 1:
+            things.sort(key=lambda thing: thing.worth)
     return Givers(rights, missing, sorted(alike.items(), key=lambda kind: (ranks[kind[0][0]], kind[0][1:])))
 
 

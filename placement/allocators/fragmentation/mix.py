@@ -77,10 +77,15 @@ class LearntMix:
         """Let what is known age until now, add what is new, and forget what is rare."""
         factor = 0.5 ** (max(0.0, now - self._at) / HALF_LIFE_S)
         self._at = max(now, self._at)
-        often = _sums(self._allocated, news._allocated, factor)
-        requested = _sums(self._asked, news._asked, factor)
-        self._allocated = _first(often, sorted(often, key=lambda size: -often[size]))
-        self._asked = _first(requested, sorted(requested, key=lambda work: (-often[size_of(work)], -requested[work])))
+        sums = []
+        for old, new in ((self._allocated, news._allocated), (self._asked, news._asked)):
+            aged = defaultdict(float, {work: often * factor for work, often in old.items()})
+            for work, often in new.items():
+                aged[work] += often
+            sums.append(aged)
+        allocated, asked = sums
+        self._allocated = _first(allocated, sorted(allocated, key=lambda size: -allocated[size]))
+        self._asked = _first(asked, sorted(asked, key=lambda work: (-allocated[size_of(work)], -asked[work])))
 
     def expected(self, limit: int) -> dict[DeviceTask, float]:
         """Return how often each task was allocated, the most frequent first."""
@@ -113,13 +118,6 @@ class LearntMix:
         mix._at = document["at"]
         mix._asked, mix._allocated = _weights(document["asked"]), _weights(document["allocated"])
         return mix
-
-
-def _sums(old: Mapping[Work, float], new: Mapping[Work, float], factor: float) -> WorkWeights:
-    sums = defaultdict(float, {work: often * factor for work, often in old.items()})
-    for work, often in new.items():
-        sums[work] += often
-    return sums
 
 
 def _first(weights: Mapping[Work, float], works: Sequence[Work]) -> WorkWeights:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 from typing import NamedTuple
 
 
@@ -83,9 +84,7 @@ def judge_enumeration(allocatable: int, used: Used, requested: Sequence[int], ph
     >>> judge_enumeration(0b0110, Used(), [0b0111], Phase.RUNNING)
     Verdict(fits=True, score=Fraction(1, 1), used=Used(total=0, own=7))
     """
-    named = used.own
-    for mask in requested:
-        named |= mask
+    named = reduce(or_, requested, used.own)
     bits = allocatable.bit_count()
     score = Fraction((allocatable & named).bit_count(), bits) if bits else Fraction(0)
     return Verdict(all(not mask or mask & allocatable for mask in requested), score, Used(used.total, named))

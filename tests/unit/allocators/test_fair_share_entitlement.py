@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Branch, Leaf
 from tests.unit.allocators.fair_share_entitlement_oracle import entitlements
-from tests.unit.allocators.fair_share_random import WEIGHTS
-from tests.unit.allocators.fair_share_trees import leaf_paths
+from tests.unit.allocators.fair_share_trees import WEIGHTS, leaf_paths
 
 PLENTY = 10**9
 

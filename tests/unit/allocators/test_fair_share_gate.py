@@ -12,8 +12,14 @@ from placement.allocators.fair_share.order import Task
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Branch
 from tests.unit.allocators import fair_share_oracle as oracle
-from tests.unit.allocators.fair_share_random import random_tasks, random_totals, random_tree, random_usage
-from tests.unit.allocators.fair_share_trees import leaf_paths, tree
+from tests.unit.allocators.fair_share_trees import (
+    leaf_paths,
+    random_tasks,
+    random_totals,
+    random_tree,
+    random_usage,
+    tree,
+)
 
 PARTS = {"eng": {"ann": "g", "eve": "g"}, "sci": {"bob": "g"}}
 

@@ -11,8 +11,7 @@ from placement.allocators.fair_share.gate import Shortage, beyond_entitlement, o
 from placement.allocators.fair_share.state import FairShares
 from tests.examples import examples
 from tests.unit.allocators.fair_share_entitlement_oracle import amount_in, entitlements
-from tests.unit.allocators.fair_share_random import limits_of, random_tree
-from tests.unit.allocators.fair_share_trees import leaf_paths, tree
+from tests.unit.allocators.fair_share_trees import leaf_paths, limits_of, random_tree, tree
 
 
 def found_for(parts, total: int, usage: dict[str, int], **taken: int):

@@ -11,7 +11,8 @@ from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import COMPARED, PRECISION, SCALE, Branch, Leaf
 from tests.examples import examples
 from tests.unit.allocators import fair_share_oracle as oracle
-from tests.unit.allocators.fair_share_random import (
+from tests.unit.allocators.fair_share_trees import (
+    leaf_paths,
     limits_of,
     random_amounts,
     random_tasks,
@@ -19,7 +20,6 @@ from tests.unit.allocators.fair_share_random import (
     random_tree,
     random_usage,
 )
-from tests.unit.allocators.fair_share_trees import leaf_paths
 
 seeds = st.integers(0, 10**9)
 CLOSE = Fraction(1, 1 << (PRECISION - 32))

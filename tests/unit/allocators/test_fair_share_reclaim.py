@@ -17,8 +17,7 @@ from placement.allocators.fair_share.tree import Branch, Leaf, joined
 from tests.examples import examples
 from tests.unit.allocators import fair_share_oracle as oracle
 from tests.unit.allocators.fair_share_entitlement_oracle import amount_in, entitlements
-from tests.unit.allocators.fair_share_random import limits_of
-from tests.unit.allocators.fair_share_trees import tree
+from tests.unit.allocators.fair_share_trees import limits_of, tree
 
 
 def cluster(parts, totals, held: list[Held], waiting=()) -> FairShares:
