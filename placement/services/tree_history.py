@@ -21,7 +21,7 @@ from placement.cloud.derived import MAX_CHANGED, NO_CHANGES, CloudChanges, readi
 from placement.services.journal import put_in_order
 from placement.store.connection.database import Database, Transaction
 from placement.store.connection.statements import PreparedScalars, Values
-from placement.store.journal.changes import Along, JournalLook, TreeChanges, look, may_read_along, needs_numbers
+from placement.store.journal.changes import Along, JournalLook, look, may_read_along, needs_numbers
 from placement.store.journal.order import Cursor
 from placement.store.search.cloud_rows import cloud_rows
 
@@ -125,11 +125,11 @@ class TreeHistory:
         if newest is None:
             self._begun_at = self._clock()
             tx.database.note_read_anew()
-            return self._noted(shown.place, None)
+            return self._noted(shown._replace(changes=None))
         if shown.changes is None and _is_earlier(shown.place, newest.place):
             return self._earlier(tx, shown.place)
         if shown.changes is None or shown.changes.roots:
-            return self._noted(shown.place, shown.changes)
+            return self._noted(shown)
         self._states[-1] = newest._replace(place=shown.place)
         return CloudVersion(self, newest.number)
 
@@ -196,16 +196,15 @@ class TreeHistory:
     def _changed_after(self, version: CloudVersion) -> CloudChanges | None:
         return self._changed(version.number, self._states[-1].number)
 
-    def _noted(self, place: Cursor, changes: TreeChanges | None) -> CloudVersion:
+    def _noted(self, shown: JournalLook) -> CloudVersion:
         number = self._states[-1].number + 1 if self._states else 1
-        changed = None if changes is None else CloudChanges(changes.roots, changes.marks, changes.filled)
-        self._states.append(_SeenState(number, place, changed))
-        if changes is None:
+        self._states.append(_SeenState(number, shown.place, shown.changes))
+        if shown.changes is None:
             self._columns = None
         elif self._columns is not None:
-            self._columns, unknown = self._columns.with_uses(changes.uses)
-            self._stale |= changes.unclear | unknown
-        self._roots += _size(changed)
+            self._columns, unknown = self._columns.with_uses(shown.uses)
+            self._stale |= shown.unclear | unknown
+        self._roots += _size(shown.changes)
         while len(self._states) > MAX_STATES or self._roots > MAX_ROOTS:
             self._roots -= _size(self._states.popleft().changed)
         return CloudVersion(self, number)
@@ -218,7 +217,7 @@ class TreeHistory:
                 shown, after = look(tx, state.place), self._changed(state.number, newest)
                 if shown is None or shown.changes is None or after is None:
                     return None
-                differing = after.together_with(CloudChanges(*shown.changes[:2]))
+                differing = after.together_with(shown.changes)
                 return CloudVersion(self, newest, differing._replace(filled=frozenset()))  # Less may be in use here.
         return None
 

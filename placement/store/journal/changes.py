@@ -39,7 +39,7 @@ from sqlalchemy import (
 )
 
 from placement.cloud.columns import UseStep
-from placement.cloud.derived import MAX_CHANGED
+from placement.cloud.derived import MAX_CHANGED, CloudChanges
 from placement.store.connection.database import Transaction
 from placement.store.connection.statements import NO_VALUES, PreparedScalars, PreparedStatement, Values
 from placement.store.journal.order import (
@@ -102,29 +102,20 @@ _NO_ROW = (0, 0, 0)
 _NO_STEPS: Mapping[int, Sequence[UseStep]] = MappingProxyType({})
 
 
-class TreeChanges(NamedTuple):
-    """What has changed from one snapshot to another; ``roots`` are those of all changed trees.
+class JournalLook(NamedTuple):
+    """What a snapshot shows of the journal: its cursor, what has changed (None for everything), and scalars.
 
-    ``marks``, ``filled``: as in CloudChanges. ``uses``: changes in what is in use, by the id of the class, in any
-    order; each counts once. ``unclear``: the roots of the trees whose providers or amounts have changed in other ways.
-    Only this server's own allocations yield steps: it locks the provider before it writes, so that the journal row
-    names the provider's actual tree. Rows of others count as changes to the tree that they name, and to the provider's
-    current one.
+    ``uses``: changes in what is in use, by the id of the class, in any order; each counts once. ``unclear``: the roots
+    of the trees whose providers or amounts have changed in other ways. Only this server's own allocations yield steps:
+    it locks the provider before it writes, so that the journal row names the provider's actual tree. Rows of others
+    count as changes to the tree that they name, and to the provider's current one.
     """
 
-    roots: frozenset[int]
-    marks: frozenset[tuple[str, int]] = frozenset()
+    place: Cursor
+    changes: CloudChanges | None
+    along: Sequence[Any] | None = None
     uses: Mapping[int, Sequence[UseStep]] = _NO_STEPS
     unclear: AbstractSet[int] = frozenset()
-    filled: frozenset[int] = frozenset()
-
-
-class JournalLook(NamedTuple):
-    """What a snapshot shows of the journal: its cursor, what has changed (None for everything), and scalars."""
-
-    place: Cursor
-    changes: TreeChanges | None
-    along: Sequence[Any] | None = None
 
 
 class NewRows(NamedTuple):
@@ -167,21 +158,22 @@ def look(tx: Transaction, since: Cursor | None, along: Along | None = None) -> J
         return None
     if new is None or not is_whole(tx, new.place.triggers):
         return None
+    unknown = JournalLook(new.place, None, new.along)
     if since is None or new.rows is None or new.place.triggers != since.triggers:
-        return JournalLook(new.place, None, new.along)
-    return JournalLook(new.place, _changes_in(new.rows, is_exact=since.is_exact), new.along)
+        return unknown
+    return _with_changes(unknown, new.rows, is_exact=since.is_exact)
 
 
-def _changes_in(rows: Collection[RowOfTree], *, is_exact: bool) -> TreeChanges | None:
-    """Return the changes that rows record; None if too little is known, or too much."""
+def _with_changes(unknown: JournalLook, rows: Collection[RowOfTree], *, is_exact: bool) -> JournalLook:
+    """Add the changes that rows record, unless too little is known, or too much."""
     roots = _roots(rows)
     # Only a provider just created or about to be deleted is in no tree; what it holds always is in one.
     if len(roots) >= MAX_CHANGED or any(row[0] is None and row[2] != PROVIDER for row in rows):
-        return None
+        return unknown
     marks = {(PROVIDER, root) for root in _roots([row for row in rows if row[2] == PROVIDER])}
     marks |= {(kind, object_id) for _root, _root_left, kind, _is_ours, object_id, *_ in rows if kind in MARK_KINDS}
     if not is_exact:  # Rows shown without counting as seen come again: steps would be counted twice.
-        return TreeChanges(roots, frozenset(marks), unclear=roots)
+        return unknown._replace(changes=CloudChanges(roots, frozenset(marks)), unclear=roots)
     claims = [row for row in rows if row[3] and row[2] == ALLOCATION]
     uses = defaultdict[int, list[UseStep]](list)
     for root, _root_left, _kind, _is_ours, class_id, more, provider, _note in claims:
@@ -189,7 +181,8 @@ def _changes_in(rows: Collection[RowOfTree], *, is_exact: bool) -> TreeChanges |
     further = [row for row in rows if not (row[3] and row[2] == ALLOCATION)]
     unclear = _roots([row for row in further if row[2] not in MARK_KINDS])
     altered = _roots([*further, *[row for row in claims if row[5] < 0]])
-    return TreeChanges(roots, frozenset(marks), uses, unclear, roots - altered)
+    changes = CloudChanges(roots, frozenset(marks), roots - altered)
+    return unknown._replace(changes=changes, uses=uses, unclear=unclear)
 
 
 def _roots(rows: Collection[RowOfTree]) -> frozenset[int]:
