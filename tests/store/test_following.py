@@ -92,10 +92,11 @@ def compare(tx: Transaction) -> bool:
     assert_as_stored(tx)
     searched = answer_to(tx, QUESTION.request, OPTIONS, RANKING)
     texts = texts_of(searched)
-    in_order = [texts[root] for root, _choice in searched.candidates]
+    in_order = [texts[root] for root in dict.fromkeys([root for root, _choice in searched.candidates])]
     plan = plan_for(QUESTION.request)
     written = written_answer(tx, QUESTION, plan=plan, ids=ids_for(tx, plan))
-    assert written in (None, ([each.candidates[0] for each in in_order], [each.providers for each in in_order]))
+    candidates = [str(choice) for _root, choice in searched.candidates]
+    assert written in (None, (candidates, [each.providers for each in in_order]))
     return written is not None
 
 
