@@ -50,12 +50,7 @@ def tasks_of(
 ) -> list[DeviceTask]:
     """Return what a request takes of one host: a task for each share size and its kinds, the largest share first.
 
-    The first task also takes what the request asks for besides devices.
-
-    Args:
-        demands: everything it wants.
-        settings: what a device is.
-        all_kinds: the kinds of devices there are.
+    The first task also takes what the request asks for besides devices. ``all_kinds`` are those of devices there are.
     """
     host_amounts: dict[str, int] = {}
     devices: dict[tuple[int, frozenset[str]], int] = defaultdict(int)
@@ -105,10 +100,9 @@ class TreeAsHost(NamedTuple):
 
 
 class TreeFragmentation:
-    """What a request does to the devices of each tree.
+    """What a request does to the devices of each tree, given by root; trees with nothing left are missing.
 
     Args:
-        trees: the trees by root; those with nothing left are missing.
         outlook: the work expected from now on.
         tasks: what the request takes of one host.
         of_demands: the demands of its plan that devices serve, with what they take.
@@ -191,13 +185,7 @@ class DeviceJudge:
         self._tasks: dict[object, Tasks] = {}
 
     def fragmentation(self, reader: TreeReader, demands: Iterable[HostDemand], kept: KeptInState) -> TreeFragmentation:
-        """Return the effect of a request on each tree.
-
-        Args:
-            reader: reads the trees that can serve its plan, as they are or would be.
-            demands: everything it wants.
-            kept: keeps the trees as they are, as hosts.
-        """
+        """Return the effect of a request, given all it wants, on each tree; ``kept`` keeps these as hosts."""
         kinds = self._outlook.supply.units
         tasks = tuple(tasks_of(demands, self._settings, kinds))
         # One shared object for all that ask for the same.
@@ -260,11 +248,9 @@ class DeviceJudge:
         return TreeAsHost(alike, devices)
 
     def score(self, free: FreeStocks, taken: FreeStocks) -> float:
-        """Return the score, from 0 to 100, of what is taken from the providers of a tree; 0 if there is no room.
+        """Return the score, from 0 to 100, of what is taken of what a tree's providers have left; 0 without room.
 
-        Args:
-            free: what each provider of the tree has left.
-            taken: what is taken from these, and perhaps from others.
+        Something may be taken from other providers, too.
         """
         host, providers = self._host_in_detail(free)
         number = {provider: place for place, provider in enumerate(providers)}

@@ -352,14 +352,10 @@ def shared_by(reader: TreeReader, *, is_simple: bool = True) -> Shared | None:
     """
     if not reader.shares:
         return None
-    plan, demands = reader.plan, reader.shared_demands
+    plan, request, demands = reader.plan, reader.plan.request, reader.shared_demands
     taken = {slot.demand for slot in plan.slots if slot.resources}
-    alone = taken <= demands and not (is_simple and _comes_with_its_tree(plan))
-    return Shared(_least_amounts_of(plan, demands), alone)
-
-
-def _comes_with_its_tree(plan: Plan) -> bool:
-    """Tell whether a sharing provider that serves alone is also found in its own tree, whose sums bound its score."""
-    request = plan.request
+    # Whoever serves a single slot alone is also found in its own tree, whose sums bound its score.
     asks_of_root = request.root_required or request.root_forbidden or plan.forbidden_root_aggregates
-    return len(plan.slots) == 1 and bool(plan.slots[0].resources) and not asks_of_root
+    comes_with_its_tree = len(plan.slots) == 1 and taken and not asks_of_root
+    alone = taken <= demands and not (is_simple and comes_with_its_tree)
+    return Shared(_least_amounts_of(plan, demands), alone)

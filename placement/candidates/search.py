@@ -87,7 +87,7 @@ def _best_first(order: TreeOrder, budget: RequestBudget, room: int) -> Iterator[
     """Compose and rank trees for an answer that has room for so many candidates."""
     if order.reader.shares:
         return map(itemgetter(2, 3), best_first(order.portions(), _PooledRanking(order, budget, room).ranked))
-    composer = CompactFirst(order.reader.plan, budget, all_wanted=order.limit is None)
+    composer = CompactFirst(order.reader.plan, budget, is_exhaustive=order.limit is None)
 
     def ranked(expected: Key, tree: Tree) -> Iterator[tuple[Key, Tree, Iterator[Choice]]]:
         """Compose a tree, and deduct from its score what its best candidate lacks in compactness."""
@@ -154,12 +154,12 @@ class _PooledRanking:
     """Composes in trees that others share with, and ranks the results."""
 
     def __init__(self, order: TreeOrder, budget: RequestBudget, room: int) -> None:
-        plan, scores, all_wanted = order.reader.plan, order.scores, order.limit is None
+        plan, scores, is_exhaustive = order.reader.plan, order.scores, order.limit is None
         self._scores = scores
         self._sums = SumRows(order.reader, scores.classes)
         self._budget = budget
-        self._left_to_sort = room if all_wanted else None
-        self._compact_first = CompactFirst(plan, budget, all_wanted=all_wanted)
+        self._left_to_sort = room if is_exhaustive else None
+        self._compact_first = CompactFirst(plan, budget, is_exhaustive=is_exhaustive)
         self._composer = SlotComposer(plan, budget)
         self._taking = [
             (index, slot.demand, tuple([dict(slot.resources).get(name, 0) for name in scores.weighed]))

@@ -77,13 +77,7 @@ class SetsInView:
 
 
 class Sharing(NamedTuple):
-    """Sharing providers that can serve something of a plan, by id.
-
-    Args:
-        options: those that can serve each demand.
-        root_of: the root of the tree that each is in.
-        trees: the indices of the trees that each shares with.
-    """
+    """Sharing providers that can serve something of a plan: for each demand, with their roots, and trees by index."""
 
     options: list[set[int]]
     root_of: dict[int, int]
@@ -91,13 +85,10 @@ class Sharing(NamedTuple):
 
 
 class Serving:
-    """Finds who can serve a plan in one state of a cloud.
+    """Finds who can serve a plan in one state of a cloud, given the ids of its names, and who meets which condition.
 
-    Args:
-        ids: the ids of the names in the plan.
-        sets: who meets which condition in it.
-        adds_up: whether all slots take from a tree at the same time.
-        overlay: which trees are avoided or gone; its changes are in the columns.
+    ``adds_up`` tells whether all slots take from a tree at the same time. ``overlay`` tells which trees are avoided or
+    gone; its changes are in the columns.
     """
 
     def __init__(
@@ -147,12 +138,9 @@ class Serving:
         return None
 
     def providers(self, demand: Demand, at: Ints | None = None, *, sharing: bool = False) -> Ints:
-        """Return the positions of the providers that can serve a demand, in ascending order.
+        """Return the positions of the providers that can serve a demand, in ascending order, of some or all.
 
-        Args:
-            demand: the demand.
-            at: the positions of the providers to look at, ascending; None for all.
-            sharing: whether they are to share: then a membership of their root does not count.
+        If they are to share, a membership of their root does not count.
         """
         return self._meeting(demand, at, [rule for _name, rule in self.rules(demand)], sharing=sharing)
 

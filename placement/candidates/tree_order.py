@@ -127,7 +127,6 @@ class KeyQueue:
         return self._end - self._at
 
     def __iter__(self) -> Iterator[Key]:
-        """Yield the keys that are left, in order."""
         return iter(self.order.keys_at(self.order.indices(self._at, self._end)))
 
     @property

@@ -15,21 +15,14 @@ from placement.domain.places import Places, Position
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
-SumRow = tuple[int, ...]
-"""The root of a tree, then its capacity of each class, then its usage of each class."""
-
-
 BITS = 63
 """How many bits an element of a column has."""
 
 
 class Layout:
-    """The places of some providers.
+    """The places of some providers of a cloud, given by position, ascending.
 
-    Args:
-        providers: all providers of their cloud.
-        at: the positions of these, ascending.
-        levels: for each level, outermost first, which providers are its places; None for nobody.
+    ``levels`` has for each level, outermost first, which providers are its places; None for nobody.
     """
 
     def __init__(self, providers: ProviderColumns, at: Ints, levels: Sequence[Flags | None]) -> None:
@@ -47,11 +40,6 @@ class Layout:
             if is_place is not None:
                 anchors[:, level] = self._providers.nearest(at, is_place)
         return anchors
-
-    @property
-    def roots_in_use(self) -> set[int]:
-        """The roots of the trees in which any of the providers lies in a place."""
-        return {*self._providers.roots[self._providers.trees[self._at[self.is_in_place]]].tolist()}
 
     @property
     def positions(self) -> dict[int, Position]:
@@ -127,12 +115,8 @@ class TreeReader:
     """Takes from columns the trees in which every demand of a plan has a provider.
 
     Whatever depends on several providers at once (summed amounts, ties, isolation) is not checked yet. A tree comes
-    with all that composing needs, and laid out if places matter.
-
-    Args:
-        serving: finds who can serve the plan.
-        class_ids: returns the ids of classes by name, of those that exist.
-        with_places: whether places matter.
+    with all that composing needs, and laid out if places matter. ``class_ids`` returns the ids of those classes, by
+    name, that exist.
     """
 
     def __init__(
@@ -209,12 +193,10 @@ class TreeReader:
         held = {provider for provider in sharing.root_of if withheld[self._providers.positions([provider])[0]]}
         return sharing._replace(options=[servants - held for servants in sharing.options])
 
-    def sums(self, classes: Sequence[str], roots: Collection[int] | None = None) -> list[SumRow]:
-        """Return the sums of some classes for trees that have any of these; None for all trees."""
+    def sums(self, classes: Sequence[str]) -> list[tuple[int, ...]]:
+        """Return the root of each tree that has any of some classes, then its capacity of each, then its usage."""
         ids = self.class_ids(classes)
-        rows = self._columns.sum_rows([ids.get(name) for name in classes], (), roots)
-        avoided = self.serving.overlay.avoided
-        return [row for row in rows if row[0] not in avoided] if avoided else rows
+        return self._columns.sum_rows([ids.get(name) for name in classes], ())
 
     def sum_columns(self, classes: Collection[str], trees: Ints | None = None) -> tuple[list[Ints], list[Ints]]:
         """Return what trees, given by index, have of some classes, and what they use; None for all trees."""
@@ -356,7 +338,8 @@ class TreeReader:
         layout = Layout(self._providers, at, self.serving.places_of(self.serving.ids.levels))
         if not layout.is_in_place.any():
             return
-        places, around, in_use = layout.places, layout.around(self._fit_counts(own)[at]), layout.roots_in_use
+        places, around = layout.places, layout.around(self._fit_counts(own)[at])
+        in_use = {*self.roots[self._providers.trees[at[layout.is_in_place]]].tolist()}
         of_shared = self._sharing_positions
         servants = [self._providers.positions(sorted(of_demand)) for of_demand in self._sharing.options]
         fits = self._fit_counts(servants)[of_shared].tolist()

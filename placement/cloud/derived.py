@@ -15,7 +15,6 @@ MAX_BYTES = 96 * 2**20
 BYTES_OF_NAME = 2048
 """What a value takes besides its own size: its name, and the entry itself."""
 
-
 BYTES_OF_FACT = 100
 """What a fact about a tree takes."""
 
@@ -157,11 +156,7 @@ class KeptInState:
     def __init__(self, derived: Derived | None = None, state: CloudState | None = None) -> None:
         self.derived = derived
         self._state = state
-
-    @property
-    def is_known(self) -> bool:
-        """Whether that state is known."""
-        return self._state is not None
+        self.is_known = state is not None
 
     def find(self, name: Hashable) -> Kept | None:
         """Return what is kept under a name."""

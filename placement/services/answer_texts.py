@@ -278,7 +278,7 @@ class _SearchOfWritten:
             return False
         self.new.update(dict.fromkeys(roots))
         budget = RequestBudget(per_tree=self._steps_of_tree, per_request=self._steps_of_tree * len(roots))
-        composer = CompactFirst(self._plan, budget, all_wanted=False)
+        composer = CompactFirst(self._plan, budget, is_exhaustive=False)
         composed = [(tree.root, composer.composed_in(tree)) for tree in trees]
         served = {root: (of_tree.counts, [*of_tree.choices]) for root, of_tree in composed if of_tree}
         if served and not budget.was_hit:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from placement.allocators.ranking_profile import Counts
 from placement.candidates.compose.constraints import Constraint
-from placement.candidates.compose.slots import ChoicesOfForm, Memo, RequestBudget, SlotComposer
+from placement.candidates.compose.slots import MAX_REMEMBERED, ChoicesOfForm, Memo, RequestBudget, SlotComposer
 from placement.domain.places import Places
 from placement.domain.search_plan import Choice, Plan, Slot
 from placement.domain.tree import Tree
@@ -54,18 +54,18 @@ class CompactFirst:
     Args:
         plan: what is asked for.
         budget: limits the steps of the search.
-        all_wanted: whether every candidate will be taken, so that finding the best ones first gains nothing.
+        is_exhaustive: whether every candidate will be taken, so that finding the best ones first gains nothing.
         few: up to this many combinations of a tree are composed and sorted in any case.
     """
 
-    def __init__(self, plan: Plan, budget: RequestBudget, *, all_wanted: bool, few: int = FEW_COMBINATIONS) -> None:
+    def __init__(self, plan: Plan, budget: RequestBudget, *, is_exhaustive: bool, few: int = FEW_COMBINATIONS) -> None:
         self._plan = plan
         self._budget = budget
         # The ordered search has as many steps of its own, to leave all to the plain search it may fall back on.
         self._for_order = RequestBudget(per_tree=budget.per_tree, per_request=budget.remaining)
         self._few = few
         self._composer = SlotComposer(plan, budget)
-        self._left_to_sort = MAX_SORTED if all_wanted else 0
+        self._left_to_sort = MAX_SORTED if is_exhaustive else 0
         self._consuming = [bool(slot.resources) for slot in plan.slots]
         self._memo: Memo[_ComposedForm | None] = Memo()
 
@@ -79,34 +79,42 @@ class CompactFirst:
         if self._composer.lacks_traits(tree):
             return None
         form, rows = self._composer.form(tree, with_places=True), self._composer.rows(tree)
-        if form not in self._memo:
-            composed = self._composed(tree, rows)
+        if form in self._memo:
+            of_form = self._memo[form]
+        elif self._may_sort(prod(map(len, rows))):
+            counts, in_order = self._sorted(tree)
+            if len(in_order) <= MAX_REMEMBERED and not self._budget.was_hit:
+                choices = ChoicesOfForm(in_order, rows, self._budget)
+                self._memo.remember(form, _ComposedForm(counts, choices) if in_order else None)
+            return Composed(counts, iter(in_order)) if in_order else None
+        else:
+            # Lazily, because all that most trees are asked for is the counts of their best candidate.
+            composed = self._searched(tree)
             if self._for_order.was_hit or self._budget.was_hit:
                 return composed
             of_form = composed and _ComposedForm(composed.counts, ChoicesOfForm(composed.choices, rows, self._budget))
             self._memo.remember(form, of_form)
-        else:
-            of_form = self._memo[form]
-        return of_form and Composed(of_form.counts, of_form.choices.in_tree(rows, lambda: self._again(tree, rows)))
+        return of_form and Composed(of_form.counts, of_form.choices.in_tree(rows, lambda: self._later(tree)))
 
-    def _composed(self, tree: Tree, rows: Sequence[Sequence[int]]) -> Composed | None:
-        """Compose in a tree, whatever was found in others."""
-        combinations = prod(map(len, rows))
+    def _may_sort(self, combinations: int) -> bool:
+        """Charge a tree's combinations to those that may be sorted; tell whether enough were left."""
         if combinations > self._few:
-            # Lazily, because all that most trees are asked for is the counts of their best candidate.
             if combinations > self._left_to_sort:
-                return self._searched(tree)
+                return False
             self._left_to_sort -= combinations
+        return True
+
+    def _sorted(self, tree: Tree) -> tuple[Counts, list[Choice]]:
+        """Return the least counts of places, and all choices sorted by counts; equals stay in search order."""
         choices, places = list(self._composer.choices(tree)), tree.places
         touched = self._touched(tree, choices)
         counts_of = {places_touched: places.counts(places_touched) for places_touched in {*touched}}
-        # Equals stay in search order.
-        in_order = sorted([(counts_of[mask], number) for number, mask in enumerate(touched)])
-        return Composed(in_order[0][0], (choices[number] for _counts, number in in_order)) if in_order else None
+        in_order = sorted(range(len(choices)), key=[counts_of[mask] for mask in touched].__getitem__)
+        return counts_of[touched[in_order[0]]] if in_order else (), [choices[number] for number in in_order]
 
-    def _again(self, tree: Tree, rows: Sequence[Sequence[int]]) -> Iterator[Choice]:
-        """Compose in a tree once choices are pulled. There may be none after all, if the steps are used up by then."""
-        if composed := self._composed(tree, rows):
+    def _later(self, tree: Tree) -> Iterator[Choice]:
+        """Search once choices are pulled. There may be none after all, if the steps are used up by then."""
+        if composed := self._searched(tree):
             yield from composed.choices
 
     def _touched(self, tree: Tree, choices: Sequence[Choice]) -> tuple[int, ...]:
@@ -236,21 +244,16 @@ class _Touches(Constraint):
         self._missing: dict[int, int | None] = {}
 
     def take(self, depth: int, provider: int) -> bool:
-        """Accept a provider if no level has too many places touched, and the slots to come can touch the rest."""
         touched = self._touched[-1] | self._places.masks.get(provider, 0)
         if touched not in self._missing:
-            self._missing[touched] = self._missing_from(touched)
+            # How many places the level that lacks most is missing; None if too many are touched.
+            lacks = [target - count for target, count in zip(self._counts, self._places.counts(touched), strict=True)]
+            self._missing[touched] = None if min(lacks) < 0 else max(lacks)
         missing = self._missing[touched]
         if missing is None or missing > self._after[depth]:
             return False
         self._touched.append(touched)
         return True
 
-    def _missing_from(self, touched: int) -> int | None:
-        """Return how many places the level that lacks most is missing; None if too many are touched."""
-        lacks = [target - count for target, count in zip(self._counts, self._places.counts(touched), strict=True)]
-        return None if min(lacks) < 0 else max(lacks)
-
     def give_back(self, depth: int, provider: int) -> None:  # noqa: ARG002 - the last one taken is meant
-        """Undo the last choice."""
         self._touched.pop()

@@ -45,12 +45,7 @@ class Part(NamedTuple):
 
 
 class DeviceTerms(NamedTuple):
-    """What one request wants in every tree.
-
-    Args:
-        joint, within: its rules; parts are labelled by their index.
-        useful: how much of the room for a contended class makes a difference.
-    """
+    """What one request wants in every tree; in its rules, parts are labelled by their index."""
 
     request: PlannerRequest
     plan: Plan
@@ -139,10 +134,8 @@ class DeviceProblem(NamedTuple):
 class TreeParts:
     """One request in one tree.
 
-    Args:
-        details: the tree in detail.
-        never_alone: the places that cannot be held exclusively, even if nothing is in use.
-        judge: judges devices instead, where the profile counts fragmentation.
+    ``never_alone`` are the places that cannot be held exclusively, even if nothing is in use. ``judge`` ranks devices
+    where the profile counts fragmentation.
     """
 
     def __init__(

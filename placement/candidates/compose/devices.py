@@ -13,8 +13,8 @@ from placement.allocators import Budget
 from placement.allocators.devices import DeviceAllocations, allocate, host_key
 from placement.allocators.devices.request import THE_DEVICE
 from placement.candidates.compose.device_parts import DeviceProblem, Part, TreeParts, device_of, device_terms
-from placement.candidates.compose.proposals import Locks, Proposal, Proposals
-from placement.candidates.compose.ruled_out import DeviceRoom, WantedFree, wanted_free
+from placement.candidates.compose.proposals import Locks, Proposal, ProposalComposer, Proposals
+from placement.candidates.compose.ruled_out import DeviceRoom, wanted_free
 from placement.candidates.compose.slots import Memo
 from placement.candidates.fragmentation import DeviceJudge
 from placement.domain.places import Levels
@@ -29,14 +29,12 @@ MAX_HOSTS = 10_000
 """How many forms of hosts to remember: many, because allocating again costs far more than looking a form up."""
 
 
-class DeviceComposer:
+class DeviceComposer(ProposalComposer):
     """Composes one request in many trees.
 
-    Args:
-        plan: its plan; for each group that wants everything there is a further demand of all healthy providers, and
-            perhaps for others.
-        locks: level -> lock class.
-        judge: returns what judges devices, where the profile counts fragmentation; asked when trees are composed.
+    For each group that wants everything, and perhaps for others, its plan has a further demand of all healthy
+    providers. ``locks`` maps levels to lock classes. ``judge`` returns what judges devices, where the profile counts
+    fragmentation; it is asked when trees are composed.
     """
 
     def __init__(
@@ -62,23 +60,11 @@ class DeviceComposer:
             demand, so_far = part.slot.demand, self._least.get(part.slot.demand, 0)
             is_apart = request.isolate and part.slot.is_granular
             self._least[demand] = so_far + part.group.count if is_apart else max(so_far, part.group.count)
-        self._room = DeviceRoom(self._parts, isolate=request.isolate)
-
-    @property
-    def requested(self) -> Mapping[str, int]:
-        """How much is asked for of each class."""
-        return self._request.requested
-
-    @property
-    def counted(self) -> list[tuple[int, int]]:
-        """(demand, how many different providers of it) for demands that are wanted more than once."""
         taking = {part.slot.demand for part in self._parts if part.slot.resources}
-        return [(demand, number) for demand, number in self._least.items() if number > 1 and demand in taking]
-
-    @property
-    def wanted_free(self) -> list[WantedFree]:
-        """What has to be free of use, because something wants to be alone there."""
-        return list(dict.fromkeys(wanted_free(self._parts, self._levels.names)))
+        self.requested = request.requested
+        self.counted = [(demand, least) for demand, least in self._least.items() if least > 1 and demand in taking]
+        self.wanted_free = list(dict.fromkeys(wanted_free(self._parts, levels.names)))
+        self._room = DeviceRoom(self._parts, isolate=request.isolate)
 
     def is_hopeless(self, tree: Tree) -> bool:
         """Tell whether a tree has too few providers for some group, as far as that is known without its details."""

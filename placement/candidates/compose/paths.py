@@ -25,8 +25,7 @@ from placement.allocators.group.tree import (
     split_name,
     translated,
 )
-from placement.candidates.compose.proposals import GroupScore, Locks, Proposal, Proposals
-from placement.candidates.compose.ruled_out import WantedFree
+from placement.candidates.compose.proposals import GroupScore, Locks, Proposal, ProposalComposer, Proposals
 from placement.domain.device_types import enumerated_traits, is_enumerated
 from placement.domain.places import Levels
 from placement.domain.planner_request import ContainerPaths, PlannerRequest
@@ -38,7 +37,7 @@ class UnknownLevel(ValueError):
     """A group in a hierarchical name is not a level. Its arguments are the names of the group and the resource."""
 
 
-class PathComposer:
+class PathComposer(ProposalComposer):
     """Composes one request in many trees.
 
     Raises:
@@ -46,13 +45,7 @@ class PathComposer:
         ValueError: a name is not valid.
     """
 
-    def __init__(
-        self,
-        request: PlannerRequest,
-        levels: Levels,
-        *,
-        locks: Mapping[str, str],
-    ) -> None:
+    def __init__(self, request: PlannerRequest, levels: Levels, *, locks: Mapping[str, str]) -> None:
         self._request = request
         self._levels = levels
         self._locks = Locks(levels.names, locks)
@@ -60,6 +53,7 @@ class PathComposer:
         self._any_of: dict[str, list[frozenset[str]]] = defaultdict(list)
         """Label -> the sets of traits of which a group needs one each."""
         self._containers = [self._requirement(container) for container in request.all_paths()]
+        self.requested = self._requested()
         if not self.requested:
             raise ValueError("There must be an amount of a resource.")
 
@@ -92,9 +86,7 @@ class PathComposer:
             raise UnknownLevel(group, name)
         return level
 
-    @property
-    def requested(self) -> dict[str, int]:
-        """How much is asked for of each class at the same time."""
+    def _requested(self) -> dict[str, int]:
         running: Counter[str] = Counter()
         initial: Counter[str] = Counter()
         for container in self._containers:
@@ -155,24 +147,6 @@ class PathComposer:
     def _trait_of(self, level: str) -> Sequence[frozenset[str]]:
         return [frozenset({self._levels.traits[self._levels.names.index(level)]})] if level else []
 
-    @property
-    def counted(self) -> tuple[tuple[int, int], ...]:
-        """Nothing: groups may meet on one provider."""
-        return ()
-
-    @property
-    def wanted_free(self) -> tuple[WantedFree, ...]:
-        """Nothing: nested groups never want a place to themselves."""
-        return ()
-
-    def is_hopeless(self, tree: Tree) -> bool:  # noqa: ARG002 - what is nested has to be looked at
-        """Leave it to the search."""
-        return False
-
-    def lacks_room(self, tree: Tree, *, members: int = 1) -> bool:  # noqa: ARG002 - what is nested has to be looked at
-        """Leave it to the search."""
-        return False
-
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:  # noqa: ARG002 - details say all
         """Return the best way to serve the request in a tree; none if the budget runs out before one is found."""
         of_search = budget.child(STEPS)
@@ -198,16 +172,7 @@ class PathComposer:
         only = frozenset([path for path, traits in owned.items() if not any(map(traits.isdisjoint, any_of))])
         return replace(requirement, parts=parts, only=only)
 
-    def serves(self, tree: Tree, details: PlannerTree, budget: Budget) -> bool | None:
-        """Tell whether there is any way to serve the request in a tree; None if the budget runs out first."""
-        return self.proposals(tree, details, budget).verdict
-
-    def _proposal(
-        self,
-        details: PlannerTree,
-        placement: Placement,
-        ids: Mapping[Path, int],
-    ) -> Proposal:
+    def _proposal(self, details: PlannerTree, placement: Placement, ids: Mapping[Path, int]) -> Proposal:
         amounts: dict[int, dict[str, int]] = defaultdict(dict)
         for (path, name), amount in placement.taken.items():
             amounts[ids[path]][name] = amount

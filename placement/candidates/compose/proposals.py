@@ -34,10 +34,9 @@ class GroupScore(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A way to serve a planner request in one tree.
+    """A way to serve a planner request in one tree, given by its root.
 
     Args:
-        root: the id of the tree's root provider.
         amounts: what is taken, by provider and class, including locks.
         mappings: the providers that serve each group, by its name.
         touched: how many places are touched of each level.
@@ -74,32 +73,30 @@ class Proposals:
 class ProposalComposer(Protocol):
     """Composes the proposals for one planner request, tree by tree, and remembers what it found."""
 
-    @property
-    def requested(self) -> Mapping[str, int]:
-        """How much is asked for of each class."""
+    requested: Mapping[str, int]
+    """How much is asked for of each class at the same time."""
+    counted: Sequence[tuple[int, int]] = ()
+    """(demand, how many different providers of it) for demands that are wanted more than once."""
+    wanted_free: Sequence[WantedFree] = ()
+    """What has to be free of use, because a group wants a place to itself."""
 
-    @property
-    def counted(self) -> Sequence[tuple[int, int]]:
-        """(demand, how many different providers of it) for demands that are wanted more than once."""
-
-    @property
-    def wanted_free(self) -> Sequence[WantedFree]:
-        """What has to be free of use, because a group wants a place to itself."""
-
-    def is_hopeless(self, tree: Tree) -> bool:
+    def is_hopeless(self, tree: Tree) -> bool:  # noqa: ARG002 - left to the search
         """Tell whether a tree has too few providers, as far as that is known without its details."""
+        return False
 
-    def lacks_room(self, tree: Tree, *, members: int = 1) -> bool:
+    def lacks_room(self, tree: Tree, *, members: int = 1) -> bool:  # noqa: ARG002 - left to the search
         """Tell whether a tree has too little room for all of it, so many times, as far as known without its details.
 
         For several members the tree has to tell the room for each class asked for, not for contended ones alone.
         """
+        return False
 
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:
         """Return the best ways to serve the request in a tree, as far as found before the budget runs out."""
 
     def serves(self, tree: Tree, details: PlannerTree, budget: Budget) -> bool | None:
         """Tell whether there is any way; None if the budget runs out first."""
+        return self.proposals(tree, details, budget).verdict
 
 
 class Locks:
@@ -157,13 +154,9 @@ class Locks:
         alone: Sequence[tuple[int | None, str]],
         amounts: dict[int, dict[str, int]],
     ) -> list[Lock]:
-        """Add the amounts of lock classes to those taken, and return the places held exclusively.
+        """Add the amounts of lock classes to those taken, in place, and return the places held exclusively.
 
-        Args:
-            details: the tree.
-            providers: the providers that something is taken from.
-            alone: the places to hold exclusively, each with its level.
-            amounts: what is taken, by provider and class; updated in place.
+        Something is taken from ``providers``; ``alone`` are the places to hold exclusively, each with its level.
         """
         # Dictionaries, not sets: the order of an answer must not depend on the process.
         exclusive = dict.fromkeys(alone)

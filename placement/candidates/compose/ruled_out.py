@@ -58,11 +58,7 @@ class _Portions(NamedTuple):
 
 # Without it, eight members that want a GPU and its switch each are refused by 400 hosts in 800 ms of CPU, not 310.
 class DeviceRoom:
-    """What the parts of one request need in all.
-
-    Args:
-        isolate: whether no two granular parts may be on one provider.
-    """
+    """What the parts of one request need in all; with ``isolate`` no two granular parts may be on one provider."""
 
     def __init__(self, parts: Sequence[Part], *, isolate: bool) -> None:
         self._isolate = isolate
@@ -87,12 +83,9 @@ class DeviceRoom:
             yield self._together(name, 1, [(part, dict(part.slot.resources)[name]) for part in asking])
 
     def _together(self, name: str, amount: int, asking: Sequence[tuple[Part, int]]) -> _Portions:
-        """Return the portions that some parts need together.
+        """Return the portions, of at least some amount, that parts need together.
 
-        Args:
-            name: the class.
-            amount: the least amount of a portion.
-            asking: the parts, each with the number of portions that it takes of each of its providers.
+        ``asking`` has the parts, each with the number of portions that it takes of each of its providers.
         """
         isolated: dict[int, int] = {}
         loose: dict[int, int] = defaultdict(int)
@@ -195,11 +188,7 @@ MAX_FORMS = 10_000
 
 # Without it, three GPUs on a switch of two are refused by 400 hosts in 360 ms of CPU instead of 110.
 class AnyChoice:
-    """The choices of single providers for one request.
-
-    Args:
-        providers: who there is, for parents, which matter if groups are tied.
-    """
+    """The choices of single providers for one request; how these are nested matters if groups are tied."""
 
     def __init__(self, request: PlannerRequest, providers: ProviderColumns) -> None:
         plan = plan_for(replace(request.plain, same_subtree=request.same_subtree))

@@ -11,9 +11,9 @@ is searched for once, and read off for all trees of the form.
 
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice, product
+from itertools import accumulate, chain, count, islice, product, repeat
 from math import prod
-from operator import getitem, itemgetter
+from operator import call, getitem, itemgetter
 from typing import NamedTuple, TypeVar
 
 from placement.allocators import Budget
@@ -22,6 +22,9 @@ from placement.domain.search_plan import LIMITS, Choice, Plan, Slot
 from placement.domain.tree import Tree
 
 CanonicalForm = tuple[object, ...]
+
+Rows = Sequence[Sequence[int]]
+"""The options of each slot in a tree."""
 
 Result = TypeVar("Result")
 
@@ -162,7 +165,7 @@ class SlotComposer:
             self._memo.remember(form, choices)
         return choices.in_tree(rows, lambda: self.searched(tree))
 
-    def rows(self, tree: Tree) -> Sequence[Sequence[int]]:
+    def rows(self, tree: Tree) -> Rows:
         """Return the options of each slot."""
         return [tree.options[demand] for demand in self._demands]
 
@@ -240,12 +243,8 @@ def search_order(plan: Plan, counts: Sequence[int]) -> SlotOrder:
     ahead for them.
     """
     tied_at_all = frozenset[str]().union(*plan.request.same_subtree)
-
-    def eagerness(index: int) -> tuple[bool, int, int]:
-        slot = plan.slots[index]
-        return slot.suffix not in tied_at_all, counts[slot.demand], index
-
-    order = sorted(range(len(plan.slots)), key=eagerness)
+    eagerness = [(slot.suffix not in tied_at_all, counts[slot.demand]) for slot in plan.slots]
+    order = sorted(range(len(plan.slots)), key=eagerness.__getitem__)
     if tied_at_all:
         order = _set_by_set(plan, order)
     slots = tuple(plan.slots[index] for index in order)
@@ -327,10 +326,7 @@ def _take(constraints: Sequence[Constraint], depth: int, provider: int) -> bool:
 
 
 MAX_REMEMBERED = 1000
-"""The most candidates to remember of a form, as a memo must stay small beside an answer.
-
-Each tree searches for its others itself.
-"""
+"""The most candidates to remember of a form: a memo must stay small. Each tree searches for its others itself."""
 
 
 class ChoicesOfForm:
@@ -341,51 +337,63 @@ class ChoicesOfForm:
     search in the first tree go on.
 
     Args:
-        choices: the candidates of the first tree, composed lazily.
+        choices: the candidates of the first tree, composed lazily, or all of them.
         rows: the options of each slot in that tree.
         budget: the steps of the request.
     """
 
-    def __init__(self, choices: Iterable[Choice], rows: Sequence[Sequence[int]], budget: RequestBudget) -> None:
-        self._choices: list[Choice] = []
-        places = [{provider: place for place, provider in enumerate(row)} for row in rows]
-        self._more: Iterator[Choice] | None = (tuple(map(getitem, places, choice)) for choice in choices)
-        self._is_whole = False
+    def __init__(self, choices: Iterator[Choice] | list[Choice], rows: Rows, budget: RequestBudget) -> None:
+        starts = accumulate(map(len, rows), initial=0)
+        self._places = [dict(zip(row, count(start), strict=False)) for row, start in zip(rows, starts, strict=False)]
+        self._is_whole = isinstance(choices, list)
+        self._readers = [*map(self._reader, choices)] if isinstance(choices, list) else []
+        """For each candidate, in order, a function that reads it off the options of all slots, one after the other."""
+        self._more: Iterator[Callable[[Choice], Choice]] | None = map(self._reader, choices)
         self._budget = budget
 
-    def in_tree(self, rows: Sequence[Sequence[int]], search: Callable[[], Iterable[Choice]]) -> Iterator[Choice]:
+    def _reader(self, choice: Choice) -> Callable[[Choice], Choice]:
+        places = tuple(map(getitem, self._places, choice))
+        # A slice, so that the result is a tuple, too.
+        return itemgetter(*places) if len(places) > 1 else itemgetter(slice(places[0], places[0] + 1))
+
+    def in_tree(self, rows: Rows, search: Callable[[], Iterable[Choice]]) -> Iterator[Choice]:
         """Yield the candidates of one of the trees: those found so far, then those still to be composed.
 
         Each one found before costs a step of the request, because writing them all down must be bounded, too.
-
-        Args:
-            rows: the options of each slot in the tree.
-            search: composes in the tree from the beginning.
+        ``search`` composes in the tree from the beginning.
         """
+        options = tuple(chain.from_iterable(rows))
+        if not self._is_whole:
+            return self._further(options, search)
+        affordable = self._readers[: self._budget.remaining]
+        self._budget.take(len(self._readers))
+        return map(call, affordable, repeat(options))
+
+    def _further(self, options: Choice, search: Callable[[], Iterable[Choice]]) -> Iterator[Choice]:
         number = 0
         while True:
-            if number < len(self._choices):
+            if number < len(self._readers):
                 if not self._budget.take():
                     return
             elif not self._finds_another():
                 break
-            yield tuple(map(getitem, rows, self._choices[number]))
+            yield self._readers[number](options)
             number += 1
         if self._more is not None:
             # No more are remembered. The first to get here continues the search, and all others run one of their own.
             further, self._more = self._more, None
-            for choice in further:
-                yield tuple(map(getitem, rows, choice))
+            for reader in further:
+                yield reader(options)
         elif not self._is_whole:
             yield from islice(search(), number, None)
 
     def _finds_another(self) -> bool:
         """Compose one more; tell whether there was one, and room to remember it."""
-        if self._more is None or len(self._choices) == MAX_REMEMBERED:
+        if self._more is None or len(self._readers) == MAX_REMEMBERED:
             return False
-        choice = next(self._more, None)
-        if choice is None:
+        reader = next(self._more, None)
+        if reader is None:
             self._is_whole = not self._budget.was_hit  # Exhausted, unless cut off.
             return False
-        self._choices.append(choice)
+        self._readers.append(reader)
         return True

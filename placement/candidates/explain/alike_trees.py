@@ -5,10 +5,10 @@ alike is found out once, by all that any of these searches can see; then one tre
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,10 +29,8 @@ STEPS_OF_A_SEARCH = 40
 class AlikeTrees:
     """The trees of one cloud in classes of equal ones, and single trees as the search wants them.
 
-    Args:
-        cloud: the cloud under all conditions.
-        more_columns: further columns of what tells providers apart, by position.
-        nested: whether it matters how providers are nested; it does for same_subtree.
+    ``more_columns`` are further columns of what tells providers apart, by position. ``nested`` tells whether it matters
+    how providers are nested; it does for same_subtree.
     """
 
     def __init__(self, cloud: CloudMasks, *, more_columns: Sequence[Ints | Flags] = (), nested: bool = False) -> None:
@@ -172,15 +170,8 @@ class AlikeTrees:
         return kinds[depths == 0], at[depths == 0]
 
 
-class SearchInTree(Protocol):
-    """A search for candidates of one request in single trees."""
-
-    @property
-    def is_needed(self) -> bool:
-        """Whether there are trees with a provider for each demand, but without a candidate."""
-
-    def verdicts(self, trees: Sequence[Tree]) -> list[bool | None]:
-        """Tell of each tree whether it has a candidate; None if the steps ran out before that was known."""
+SearchInTrees = Callable[[Sequence[Tree]], Sequence[bool | None]]
+"""Tells of trees whether each has a candidate; None if the steps ran out before that was known."""
 
 
 class ServingTrees(NamedTuple):
@@ -190,49 +181,32 @@ class ServingTrees(NamedTuple):
     undecided: Ints
 
 
-class SlotSearch:
-    """Searches trees for candidates of a plan.
+def slot_search(plan: Plan, budget: RequestBudget) -> SearchInTrees | None:
+    """Return the search for candidates of a plan; None if all trees with a provider for each demand have one.
 
-    Args:
-        plan: the plan.
-        budget: the steps of all searches together; marked as hit if these ran out.
+    The budget has the steps of all searches together, and is marked as hit if these ran out.
     """
+    composer, steps = SlotComposer(plan, budget), STEPS_OF_A_SEARCH * len(plan.slots)
 
-    def __init__(self, plan: Plan, budget: RequestBudget) -> None:
-        self._budget = budget
-        self._composer = SlotComposer(plan, budget)
-        self._steps = STEPS_OF_A_SEARCH * len(plan.slots)
-        self.is_needed = not plan.is_unconstrained
-
-    def verdicts(self, trees: Sequence[Tree]) -> list[bool | None]:
-        """Tell of each tree whether it has a candidate; None if the steps ran out before that was known."""
-        return [self._serves(tree) for tree in trees]
-
-    def _serves(self, tree: Tree) -> bool | None:
-        budget, was_hit = self._budget, self._budget.was_hit
-        budget.was_hit = False
-        choice = next(self._composer.choices(tree), None) if budget.take(self._steps) else None
+    def serves(tree: Tree) -> bool | None:
+        was_hit, budget.was_hit = budget.was_hit, False
+        choice = next(composer.choices(tree), None) if budget.take(steps) else None
         is_cut_off = choice is None and budget.was_hit
         budget.was_hit = was_hit or is_cut_off
         return None if is_cut_off else choice is not None
 
+    return None if plan.is_unconstrained else lambda trees: [*map(serves, trees)]
+
 
 def serving_trees(
-    alike: AlikeTrees, search: SearchInTree, among: Flags, *, without: Condition | None = None
+    alike: AlikeTrees, search: SearchInTrees | None, among: Flags, *, without: Condition | None = None
 ) -> ServingTrees:
-    """Find the trees with a candidate.
-
-    Args:
-        alike: the trees.
-        search: searches a tree.
-        among: the trees to look at; they have a provider for each demand.
-        without: the condition to leave out.
-    """
+    """Find the trees with a candidate among some with a provider for each demand, a condition left out."""
     indices = np.flatnonzero(among)
-    if not search.is_needed or not len(indices):
+    if search is None or not len(indices):
         return ServingTrees(indices, indices[:0])
     _classes, first, class_of = np.unique(alike.class_of[indices], return_index=True, return_inverse=True)
-    verdicts = search.verdicts([alike.tree(index, without) for index in indices[first].tolist()])
+    verdicts = search([alike.tree(index, without) for index in indices[first].tolist()])
     serves = np.array([verdict is True for verdict in verdicts])[class_of]
     undecided = np.array([verdict is None for verdict in verdicts])[class_of]
     return ServingTrees(indices[serves], indices[undecided])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple, Self
 
-from placement.domain.search_plan import UNSUFFIXED, CandidateRequest, Plan, RequestGroup
+from placement.domain.search_plan import UNSUFFIXED, CandidateRequest, Plan
 
 LOOSE = (UNSUFFIXED,)
 """The groups of a condition of the unsuffixed group."""
@@ -242,7 +242,12 @@ def removable_parts(plan: Plan) -> Iterator[tuple[Condition, CandidateRequest]]:
     groups_of_demands = [groups_of(plan, index) for index in range(len(plan.demands))]
     for groups, demand in zip(groups_of_demands, plan.demands, strict=True):
         for name, _amount in demand.resources if len(demand.group.resources) > 1 else ():
-            less = [_without_class(group, name) if group.suffix in groups else group for group in request.groups]
+            less = [
+                replace(group, resources={kept: amount for kept, amount in group.resources.items() if kept != name})
+                if group.suffix in groups
+                else group
+                for group in request.groups
+            ]
             yield Condition(ConditionKind.RESOURCE, groups, name), replace(request, groups=tuple(less))
     for groups in dict.fromkeys(groups_of_demands):
         remaining = tuple([group for group in request.groups if group.suffix not in groups])
@@ -250,10 +255,6 @@ def removable_parts(plan: Plan) -> Iterator[tuple[Condition, CandidateRequest]]:
             tied = tuple([suffixes.difference(groups) for suffixes in request.same_subtree])
             less_tied = replace(request, groups=remaining, same_subtree=tuple(filter(None, tied)))
             yield Condition(ConditionKind.GROUP, groups, ",".join(groups)), less_tied
-
-
-def _without_class(group: RequestGroup, name: str) -> RequestGroup:
-    return replace(group, resources={kept: amount for kept, amount in group.resources.items() if kept != name})
 
 
 def groups_of(plan: Plan, demand: int) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from placement.allocators import Budget
 from placement.candidates.compose.slots import RequestBudget
-from placement.candidates.explain.alike_trees import AlikeTrees, SearchInTree, SlotSearch, serving_trees
+from placement.candidates.explain.alike_trees import AlikeTrees, SearchInTrees, serving_trees, slot_search
 from placement.candidates.explain.conditions import (
     LOOSE,
     NUMERIC,
@@ -45,8 +45,8 @@ NOT_REMOVABLE = (ConditionKind.INVENTORY, ConditionKind.EMPTY_GROUP)
 STEPS_OF_A_DEMAND = 5
 """The steps charged for each demand when a condition is examined, besides those of the search."""
 
-SearchWithout = Callable[[Condition], SearchInTree | None]
-"""Returns the search of a request without a condition; None if it cannot be left out alone."""
+SearchWithout = Callable[[Condition], SearchInTrees | None]
+"""Returns the search of a request without a condition; None if none is needed."""
 
 MAX_EXAMPLES = 5
 MAX_TREES = 50
@@ -81,7 +81,7 @@ def counted(alike: AlikeTrees) -> tuple[Explanation, Flags]:
     steps = [*cloud.trees_left()]
     for stage in stages(cloud.plan):
         # Trees where the steps ran out before that was known count as left.
-        served = serving_trees(alike, SlotSearch(stage.plan, budget), remaining)
+        served = serving_trees(alike, slot_search(stage.plan, budget), remaining)
         remaining = np.zeros(len(remaining), dtype=bool)
         remaining[np.concatenate(served)] = True
         steps.append(Remainder(stage.condition, None, int(remaining.sum())))
@@ -114,7 +114,7 @@ def near_misses(alike: AlikeTrees, budget: RequestBudget) -> tuple[NearMiss, ...
     A part of the request (a resource class, a group) is named only if none of its conditions is.
     """
     cloud = alike.cloud
-    missed = near_conditions(alike, budget, lambda condition: SlotSearch(without(cloud.plan, condition), budget))
+    missed = near_conditions(alike, budget, lambda condition: slot_search(without(cloud.plan, condition), budget))
     for part, request in removable_parts(cloud.plan):
         if not budget.take(STEPS_OF_A_DEMAND * len(cloud.demands)):
             break
@@ -124,7 +124,7 @@ def near_misses(alike: AlikeTrees, budget: RequestBudget) -> tuple[NearMiss, ...
         if reached_by_others and not np.logical_and.reduce(reached_by_others).any():
             continue
         less = CloudMasks(with_traits_apart(plan_for(request)), cloud.masks)
-        served = serving_trees(AlikeTrees(less), SlotSearch(less.plan, budget), less.trees)
+        served = serving_trees(AlikeTrees(less), slot_search(less.plan, budget), less.trees)
         if len(served.trees):
             shown = shortages(cloud, part, served.trees) if part.kind == ConditionKind.RESOURCE else ()
             missed.append(NearMiss(part, len(served.trees), not len(served.undecided), tuple(shown)))
@@ -136,8 +136,14 @@ def most_trees_first(missed: Iterable[NearMiss]) -> tuple[NearMiss, ...]:
     return tuple(sorted(missed, key=lambda near_miss: -near_miss.trees))
 
 
-def near_conditions(alike: AlikeTrees, budget: Budget, search_without: SearchWithout) -> list[NearMiss]:
-    """Return the conditions without which there would be candidates.
+def near_conditions(
+    alike: AlikeTrees,
+    budget: Budget,
+    search_without: SearchWithout,
+    *,
+    is_removable: Callable[[Condition], bool] = lambda _condition: True,
+) -> list[NearMiss]:
+    """Return the conditions without which there would be candidates, of those that can be left out alone.
 
     An amount is named only if no single condition on it is a near miss.
     """
@@ -145,12 +151,13 @@ def near_conditions(alike: AlikeTrees, budget: Budget, search_without: SearchWit
     of_demands = [condition for demand in cloud.demands for condition in demand.conditions]
     of_trees = [condition for condition, _trees in cloud.filters]
     every = dict.fromkeys([*of_demands, *of_trees, *[stage.condition for stage in stages(cloud.plan)]])
-    removable = [condition for condition in every if condition.kind not in NOT_REMOVABLE]
+    removable = [condition for condition in every if condition.kind not in NOT_REMOVABLE and is_removable(condition)]
     missed = list(_of_conditions(alike, removable, budget, search_without))
     singly = [near_miss.condition for near_miss in missed]
     combined = {condition.value for condition in singly if condition.kind == ConditionKind.COMBINED_CAPACITY}
     amounts = [amount for demand in cloud.demands for amount in demand.amounts if amount.resource_class not in combined]
     amounts = [amount for amount in amounts if not any(amount.includes(condition) for condition in singly)]
+    amounts = [*filter(is_removable, amounts)]
     return [*missed, *_of_conditions(alike, amounts, budget, search_without)]
 
 
@@ -163,10 +170,9 @@ def _of_conditions(
     for condition, trees in sorted(depending, key=lambda pair: pair[1].sum()):
         if not budget.take(STEPS_OF_A_DEMAND * len(cloud.demands)):
             return
-        search = search_without(condition) if trees.any() else None
-        if search is None:
+        if not trees.any():
             continue
-        served = serving_trees(alike, search, trees, without=condition)
+        served = serving_trees(alike, search_without(condition), trees, without=condition)
         if len(served.trees):
             shown = examples(cloud, condition, served.trees)
             largest_amount = largest(cloud, condition, served.trees) if condition.kind in OF_AMOUNTS else None

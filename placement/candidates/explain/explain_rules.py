@@ -16,7 +16,7 @@ from placement.allocators import Budget
 from placement.allocators.bundle_packing import most_that_fit
 from placement.allocators.group.tree import NamedGroup, partition
 from placement.candidates.compose.proposals import ProposalComposer
-from placement.candidates.explain.alike_trees import AlikeTrees, ServingTrees, serving_trees
+from placement.candidates.explain.alike_trees import AlikeTrees, SearchInTrees, ServingTrees, serving_trees
 from placement.candidates.explain.conditions import (
     Condition,
     ConditionKind,
@@ -82,27 +82,21 @@ class RuleSearches(NamedTuple):
     more_columns: Sequence[Ints | Flags]
     budget: Budget
 
+    def search(self, request: PlannerRequest, plan: Plan) -> SearchInTrees:
+        """Return the search for candidates of a request with its plan."""
+        composer = self.composer_for(request, plan)
 
-class RuleSearch:
-    """Searches trees for candidates of a planner request with its plan."""
+        def verdicts_of(trees: Sequence[Tree]) -> Sequence[bool | None]:
+            hopeful = [tree for tree in trees if not (composer.is_hopeless(tree) or composer.lacks_room(tree))]
+            verdicts: dict[int, bool | None] = {}
+            for tree, details in zip(hopeful, self.details_of(hopeful), strict=True):
+                verdicts[tree.root] = None if self.budget.is_used_up else composer.serves(tree, details, self.budget)
+            return [verdicts.get(tree.root, False) for tree in trees]
 
-    is_needed = True
-
-    def __init__(self, searches: RuleSearches, request: PlannerRequest, plan: Plan) -> None:
-        self._composer = searches.composer_for(request, plan)
-        self._searches = searches
-
-    def verdicts(self, trees: Sequence[Tree]) -> list[bool | None]:
-        """Tell of each tree whether it has a candidate; None if the steps ran out before that was known."""
-        composer, budget = self._composer, self._searches.budget
-        hopeful = [tree for tree in trees if not (composer.is_hopeless(tree) or composer.lacks_room(tree))]
-        verdicts: dict[int, bool | None] = {}
-        for tree, details in zip(hopeful, self._searches.details_of(hopeful), strict=True):
-            verdicts[tree.root] = None if budget.is_used_up else composer.serves(tree, details, budget)
-        return [verdicts.get(tree.root, False) for tree in trees]
+        return verdicts_of
 
 
-def columns_seen(serving: Serving, deciding: Deciding, *, in_use: Flags | None = None) -> list[Ints | Flags]:
+def distinguishing_columns(serving: Serving, deciding: Deciding, *, in_use: Flags | None = None) -> list[Ints | Flags]:
     """Return what the planner's search tells providers apart by, besides what they can serve.
 
     Args:
@@ -118,11 +112,7 @@ def columns_seen(serving: Serving, deciding: Deciding, *, in_use: Flags | None =
 def explain_request(request: PlannerRequest, plan: Plan, masks: ConditionMasks, searches: RuleSearches) -> Explanation:
     """Explain why a planner request has no candidates, or say in how many trees it has some.
 
-    Args:
-        request: the request.
-        plan: what it asks of single providers.
-        masks: the conditions on these.
-        searches: searches trees.
+    ``plan`` is what it asks of single providers, ``masks`` the conditions on these.
     """
     if request.init_containers:
         # These run in turn, so what they ask for does not add up.
@@ -143,7 +133,6 @@ class _RulesExplained:
         self._alike = AlikeTrees(self._cloud, more_columns=searches.more_columns, nested=True)
 
     def explanation(self) -> Explanation:
-        """Return the explanation."""
         plain, remaining = counted(self._alike)
         is_ruled = bool(self._rules or self._request.paths)
         if plain.cause is None:
@@ -186,7 +175,13 @@ class _RulesExplained:
             condition = Condition(ConditionKind.GROUP, (name,), name)
             other_paths = {kept: amount for kept, amount in self._request.paths.items() if kept != name}
             missed.append(self._near_miss(condition, self._served_paths(replace(self._request, paths=other_paths))))
-        of_conditions = near_conditions(self._alike, self._searches.budget, self._search_without)
+        # Of paths, no condition on what single providers serve can be left out alone.
+        of_conditions = near_conditions(
+            self._alike,
+            self._searches.budget,
+            self._search_without,
+            is_removable=lambda condition: condition.kind in OF_ROOTS or not self._request.paths,
+        )
         return most_trees_first([*filter(None, missed), *of_conditions])
 
     def _near_miss(self, condition: Condition, served: ServingTrees) -> NearMiss | None:
@@ -196,12 +191,9 @@ class _RulesExplained:
         shortfall = self._shortfall(self._request, condition)
         return NearMiss(condition, len(served.trees), not len(served.undecided), tuple(shown), shortfall=shortfall)
 
-    def _search_without(self, condition: Condition) -> RuleSearch | None:
-        """Return the search without a condition on single providers or roots; None if it cannot be left out alone."""
-        if self._request.paths and condition.kind not in OF_ROOTS:
-            return None
+    def _search_without(self, condition: Condition) -> SearchInTrees:
         isolates = self._request.isolate and condition.kind != ConditionKind.GROUP_POLICY
-        return RuleSearch(self._searches, replace(self._request, isolate=isolates), without(self._plan, condition))
+        return self._searches.search(replace(self._request, isolate=isolates), without(self._plan, condition))
 
     def _shortfall(self, request: PlannerRequest, rule: Condition) -> Shortfall | None:
         """Return how many providers one tree could give to a rule's largest group, all else unchanged.
@@ -236,12 +228,12 @@ class _RulesExplained:
         return Shortfall(parts.name, requested=requested, available=available) if is_known else None
 
     def _served(self, request: PlannerRequest, among: Flags) -> ServingTrees:
-        return serving_trees(self._alike, RuleSearch(self._searches, request, self._plan), among)
+        return serving_trees(self._alike, self._searches.search(request, self._plan), among)
 
     def _served_paths(self, request: PlannerRequest) -> ServingTrees:
         cloud = CloudMasks(self._searches.plan_of_paths(request), self._cloud.masks)
         alike = AlikeTrees(cloud, more_columns=self._searches.more_columns, nested=True)
-        return serving_trees(alike, RuleSearch(self._searches, request, cloud.plan), cloud.trees)
+        return serving_trees(alike, self._searches.search(request, cloud.plan), cloud.trees)
 
 
 def rules_of(request: PlannerRequest) -> tuple[Condition, ...]:

@@ -53,15 +53,10 @@ class Pooled:
 
 @dataclass(frozen=True, slots=True)
 class CountedTrees:
-    """The trees of a form that can serve a request, and how often they can.
+    """The trees of a form that can serve a request, and bounds on how often, as if each had the pools to itself.
 
-    Args:
-        trees: the trees.
-        slots: what is asked for, and which providers may serve it.
-        least, max_copies: bounds on how many copies fit into each tree, as if it had the pools to itself.
-        without_pools: how many fit, counting only what pools do not serve.
-        pooled: the slots that pools serve, too.
-        is_shared: whether anything may come from pools.
+    ``without_pools`` counts only what pools do not serve; ``pooled`` are the slots that they serve, too. ``is_shared``
+    tells whether anything may come from pools.
     """
 
     trees: TreesOfForm
@@ -107,10 +102,7 @@ class CopyCounter:
     def counted(self, trees: TreesOfForm, free: FreeAmounts, budget: Budget) -> CountedTrees | None:
         """Count in trees of one form; None if they could not serve the plan even if they were empty.
 
-        Args:
-            trees: the trees.
-            free: what to count in.
-            budget: limits the steps taken where formulas are not exact.
+        The budget limits the steps taken where formulas are not exact.
         """
         slots, formula = self._formula(trees)
         if formula is None:
@@ -122,20 +114,19 @@ class CopyCounter:
                 return None
             at_least, max_copies = ways.copies(free, max_copies, budget)
             fitting = np.minimum(fitting, at_least)
+        without_pools = least(formula.parts)(free) if formula.pooled else max_copies
         is_divided = formula.is_exact and not formula.mixed
-        return CountedTrees(
-            trees,
-            slots,
-            fitting,
-            max_copies,
-            without_pools=least(formula.parts)(free) if formula.pooled else max_copies,
-            pooled=tuple([self._pooled(slot, free) for slot in formula.pooled]) if is_divided else (),
-            is_shared=any([place < 0 for slot in slots for place in slot.places]),
-        )
+        pooled = tuple([self._pooled(slot, free) for slot in formula.pooled]) if is_divided else ()
+        is_shared = any([place < 0 for slot in slots for place in slot.places])
+        return CountedTrees(trees, slots, fitting, max_copies, without_pools, pooled, is_shared)
 
     def ways(self, counted: CountedTrees) -> list[Mapping[Cell, int]] | None:
         """Return what copies may take of each provider and class in some trees; None if there are too many ways."""
-        return self._ways_of(counted.trees, counted.slots, tuple(range(len(counted.slots)))).all_ways()
+        ways = self._ways_of(counted.trees, counted.slots, tuple(range(len(counted.slots))))
+        every: list[Mapping[Cell, int]] = [
+            {ways.cells[index]: amount for index, amount in bundle.items()} for bundle in ways.every
+        ]
+        return every if ways.is_every else None
 
     def _options_for(self, demand: Demand, at: Ints) -> list[list[int]]:
         """Return who can serve a demand in each form; a sharing provider is one pool, also for its own tree."""
@@ -205,13 +196,8 @@ class CopyCounter:
 class _Ways:
     """The ways to serve a plan in trees of one form, whatever is free, composed as candidates are.
 
-    Args:
-        plan: the plan.
-        cloud: the cloud.
-        form: how the trees are built.
-        slots: the slots of the plan, with the providers that can serve them there.
-        met: the trait sets of the unsuffixed group that each provider meets.
-        composing: limits composing, over all forms.
+    ``slots`` are those of the plan, with the providers that can serve them there; ``met`` the trait sets of the
+    unsuffixed group that each provider meets. ``composing`` limits composing, over all forms.
     """
 
     def __init__(
@@ -229,36 +215,29 @@ class _Ways:
         self._met = met
         self._form = form
         self._cloud = cloud
-        self._cells: list[Cell] = sorted({(p, name) for slot in slots for p in slot.places for name, _ in slot.amounts})
-        self._number = {cell: index for index, cell in enumerate(self._cells)}
-        classes = dict.fromkeys([name for _place, name in self._cells])
+        self.cells: list[Cell] = sorted({(p, name) for slot in slots for p in slot.places for name, _ in slot.amounts})
+        self._number = {cell: index for index, cell in enumerate(self.cells)}
+        classes = dict.fromkeys([name for _place, name in self.cells])
         self._kinds = [[index for cell, index in self._number.items() if cell[1] == name] for name in classes]
         self._packed_by_free: dict[tuple[int, ...], Copies] = {}
         self._composing = composing
-        self._every, self._is_every = self._bundles([UNBOUNDED] * len(self._cells), RequestBudget())
+        self.every, self.is_every = self._bundles([UNBOUNDED] * len(self.cells), RequestBudget())
         """What ways take whatever is free, by cell number; and whether no other way is needed to reach the most."""
-        self._packing = BundlePacking(self._every, self._kinds)
+        self._packing = BundlePacking(self.every, self._kinds)
 
     @property
     def is_possible(self) -> bool:
-        """Whether there is any way."""
-        return bool(self._every) or not self._is_every
-
-    def all_ways(self) -> list[Mapping[Cell, int]] | None:
-        """Return what ways take of each provider and class, whatever is free; None if there are too many."""
-        if not self._is_every:
-            return None
-        return [{self._cells[index]: amount for index, amount in bundle.items()} for bundle in self._every]
+        return bool(self.every) or not self.is_every
 
     def copies(self, free: FreeAmounts, bounds: Ints, budget: Budget) -> tuple[Ints, Ints]:
         """Return bounds on how many copies fit into each tree, given upper ones. Equal trees are counted once."""
-        rows, numbers, _first = distinct_rows([*map(free.cell, self._cells), bounds])
+        rows, numbers, _first = distinct_rows([*map(free.cell, self.cells), bounds])
         counted = [self._packed(row[:-1], row[-1], budget) for row in rows]
         fitting, at_most = np.array(counted, dtype=np.int64).reshape(-1, 2).T
         return fitting[numbers], at_most[numbers]
 
     def _packed(self, free: tuple[int, ...], bound: int, budget: Budget) -> Copies:
-        if not bound or not all(self._every):
+        if not bound or not all(self.every):
             return exactly(bound)  # If a way takes nothing, only the bound limits it.
         if free not in self._packed_by_free:
             self._packed_by_free[free] = self._packed_in(free, bound, budget.child(STEPS_OF_A_TREE))
@@ -266,7 +245,7 @@ class _Ways:
         return Copies(copies.least, min(copies.max_count, bound))
 
     def _packed_in(self, free: tuple[int, ...], bound: int, budget: Budget) -> Copies:
-        if self._is_every:
+        if self.is_every:
             return self._packing.copies(free, budget=budget)
         # The less is free, the fewer ways there are.
         bundles, is_every = self._bundles(free, RequestBudget(per_request=budget.remaining))
@@ -288,7 +267,7 @@ class _Ways:
 
     def _tree(self, free: Sequence[int]) -> Tree:
         """Return a tree of the form with this much free; a copy may take no more than max_unit of a class."""
-        cells = dict(zip(self._cells, free, strict=True))
+        cells = dict(zip(self.cells, free, strict=True))
         options: list[list[int]] = [[] for _ in self._plan.demands]
         for slot, planned in zip(self._slots, self._plan.slots, strict=True):
             options[planned.demand] = [
@@ -336,12 +315,7 @@ def total(column: Ints) -> int:
 
 
 def in_all_trees(counted: Iterable[CountedTrees], among: Collection[int] | None = None) -> Copies:
-    """Return how many copies fit into some trees together, counting what they share once.
-
-    Args:
-        counted: the trees by form.
-        among: the roots of the trees; None for all.
-    """
+    """Return how many copies fit into the trees with some roots, or all, together, counting what they share once."""
     if among is not None:
         counted = [of_form.chosen(np.isin(of_form.trees.roots, [*among])) for of_form in counted]
     copies, shared = exactly(0), list[CountedTrees]()

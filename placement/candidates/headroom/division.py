@@ -107,13 +107,9 @@ def open_slots(plan: Plan, classes: Mapping[str, int], rows: OptionRows) -> list
 
 
 def formula_for(plan: Plan, slots: Sequence[OpenSlot], form: TreeForm, met: Mapping[int, int]) -> Formula:
-    """Return the formula of a plan for trees of one form.
+    """Return the formula of a plan for trees of one form, given its slots with the providers that can serve them there.
 
-    Args:
-        plan: the plan.
-        slots: its slots, with the providers that can serve them there.
-        form: how the trees are built.
-        met: the trait sets of the unsuffixed group that each provider meets, as bits.
+    ``met`` has the trait sets of the unsuffixed group that each provider meets, as bits.
     """
     making = _Making(plan, slots, form)
     formula = making.formula()

@@ -52,12 +52,9 @@ class PoolOfTree(NamedTuple):
 
 @dataclass(frozen=True)
 class TreeForm:
-    """How a tree is built. Its providers have places, in the order of their ids.
+    """How a tree is built. Its providers have places, in the order of their ids; the parent of its root is -1.
 
-    Args:
-        parents: the place of each provider's parent; -1 for the root.
-        max_units: by provider and class, how much of it may be taken at once.
-        pools: the providers that share with it and with other trees.
+    ``max_units`` has by provider and class how much may be taken at once; ``pools`` share with it and other trees.
     """
 
     parents: tuple[int, ...]
@@ -87,12 +84,9 @@ class TreeForm:
 
 
 class FreeAmounts:
-    """What is free in some trees of one form: a column for each cell; pools once for all trees.
+    """What is free in some trees of one form: a column for each cell; pools, by number, once for all trees.
 
-    Args:
-        starts: the position of the first provider of each tree.
-        by_class: what is free of each class, by position.
-        pools: the pools by number.
+    ``starts`` has the position of the first provider of each tree, ``by_class`` what is free of each class by position.
     """
 
     def __init__(self, starts: Ints, by_class: Mapping[int, Ints], pools: Mapping[int, SharedPool]) -> None:
@@ -125,15 +119,9 @@ class FreeAmounts:
 
 @dataclass(frozen=True, eq=False)
 class TreesOfForm:
-    """All trees of one form.
+    """All trees of one form, given by its number: their indices, ascending, and their roots.
 
-    Args:
-        number: the number of the form.
-        form: how they are built.
-        trees: the indices of the trees, ascending.
-        roots: the ids of their roots.
-        free: what is free in them.
-        empty: what would be free if they were empty.
+    ``free`` is what is free in them, ``empty`` what would be if they were empty.
     """
 
     number: int
@@ -163,13 +151,9 @@ class TreesOfForm:
 
 
 class CloudInForms:
-    """A cloud in the forms of its trees.
+    """A cloud in the forms of its trees; ``ids`` are those of all names in the requests.
 
-    Args:
-        columns: its providers and what they have.
-        sets: who meets which condition.
-        ids: the ids of all names in the requests.
-        like: the root of each tree that does not exist -> the root of the tree that it is modelled on.
+    ``like`` maps the root of each tree that does not exist to the root of the tree that it is modelled on.
     """
 
     def __init__(
@@ -184,17 +168,17 @@ class CloudInForms:
     @cached_property
     def capacity(self) -> Mapping[int, Ints]:
         """By class, what each provider has if nothing is in use, by position."""
-        return {class_id: self._by_position(class_id, usage=0) for class_id in self.ids.classes.values()}
+        stocks = {class_id: self.columns.stock(class_id) for class_id in self.ids.classes.values()}
+        return {
+            class_id: self._column(stock.at, np.maximum(0, np.trunc(stock.capacity).astype(np.int64)), otherwise=0)
+            for class_id, stock in stocks.items()
+        }
 
     @cached_property
     def free(self) -> Mapping[int, Ints]:
         """By class, what is free, by position."""
-        return {class_id: self._by_position(class_id, usage=1) for class_id in self.ids.classes.values()}
-
-    def _by_position(self, class_id: int, *, usage: int) -> Ints:
-        stock, amounts = self.columns.stock(class_id), np.zeros(len(self._providers.ids), dtype=np.int64)
-        amounts[stock.at] = np.maximum(0, np.trunc(stock.capacity).astype(np.int64) - usage * stock.used)
-        return amounts
+        at = np.arange(len(self._providers.ids))
+        return {class_id: np.maximum(0, self.columns.left(class_id, at)) for class_id in self.ids.classes.values()}
 
     @cached_property
     def free_in_trees(self) -> Mapping[int, Ints]:
@@ -219,28 +203,27 @@ class CloudInForms:
         for number, which in enumerate(np.argsort(first).tolist()):
             trees = members[which]
             starts = self._providers.starts[trees]
-            free = FreeAmounts(starts, self.free, self.pools)
-            empty = FreeAmounts(starts, self.capacity, self.pools)
-            form = self._form(int(trees[0]))
+            start, end = self._providers.starts[trees[0] : trees[0] + 2].tolist()
+            parents, pools = tuple(self._local_parents[start:end].tolist()), self._pools_of_trees.get(int(trees[0]), ())
+            form = TreeForm(parents, dict(self._units(start, end)), pools)
+            free, empty = [FreeAmounts(starts, of_class, self.pools) for of_class in (self.free, self.capacity)]
             forms.append(TreesOfForm(number, form, trees, self._providers.roots[trees], free, empty))
         return forms
 
     def kinds(self, trait_ids: Collection[int]) -> Ints:
         """Return a number for the kind of each tree, by index: equal trees are built and used in the same way.
 
-        Args:
-            trait_ids: the traits that matter besides those that requests name as conditions.
+        ``trait_ids`` are the traits that matter besides those that requests name as conditions.
         """
         self.sets.read_traits(trait_ids)
         traits, stocks = map(self.sets.with_trait, trait_ids), self.columns.stock_columns(self.columns.class_ids)
         return self._numbers(numbered([self._kinds, *traits, *stocks]))
 
     def _numbers(self, kinds: Ints) -> Ints:
-        """Number the trees by the kinds of their providers, in order."""
         return numbered_owners(self._providers.trees, kinds, len(self._providers.roots), in_order=True)
 
-    def _column(self, at: Ints, amounts: Ints) -> Ints:
-        column = np.full(len(self._providers.ids), -1)
+    def _column(self, at: Ints, amounts: Ints, *, otherwise: int = -1) -> Ints:
+        column = np.full(len(self._providers.ids), otherwise)
         column[at] = amounts
         return column
 
@@ -267,11 +250,6 @@ class CloudInForms:
     def _local_parents(self) -> Ints:
         parents = self._providers.parent_positions
         return np.where(parents >= 0, parents - self._providers.starts[self._providers.trees], -1)
-
-    def _form(self, tree: int) -> TreeForm:
-        start, end = self._providers.starts[tree : tree + 2].tolist()
-        parents = tuple(self._local_parents[start:end].tolist())
-        return TreeForm(parents, dict(self._units(start, end)), self._pools_of_trees.get(tree, ()))
 
     def _units(self, start: int, end: int) -> Iterator[tuple[Cell, int]]:
         """Yield for some providers, by place, the most that may be taken of each class at once."""

@@ -36,13 +36,10 @@ def of_mix(
     *,
     ruled: Collection[str] = (),
 ) -> Copies:
-    """Return how many copies of a mix fit, all requests together.
+    """Return how many copies of a mix fit, all requests together, given the headroom of each alone.
 
-    Args:
-        shares: the share of all copies that each request has; they add up to 1.
-        counters: the requests.
-        headrooms: the headroom of each alone.
-        ruled: requests with rules beyond their plans; a tree that serves one of these serves no other request.
+    Shares add up to 1. ``ruled`` are requests with rules beyond their plans; a tree that serves one of these serves no
+    other request.
     """
     mixed = [
         _Mixed(counters[name], {trees.trees.number: trees for trees in headrooms[name].counted}, is_ruled=name in ruled)
@@ -120,13 +117,9 @@ def _limits(mixed: Sequence[_Mixed], cloud: CloudInForms) -> list[tuple[list[int
 
 
 class _EqualTrees(NamedTuple):
-    """So many trees in which the same is free.
+    """A number of trees in which the same is free, with what copies of each request may take there, None if unknown.
 
-    Args:
-        ways: for each request what its copies may take there; None if unknown.
-        free: what is free there, by cell.
-        alone: how many copies of each request fit by themselves.
-        number: how many there are.
+    ``alone`` is how many copies of each request fit by themselves.
     """
 
     ways: Sequence[WaysToTake | None]

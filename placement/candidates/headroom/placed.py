@@ -65,13 +65,11 @@ def as_placed(counted: Sequence[CountedTrees], placed: "PlacedCopies") -> list[C
 
 @dataclass
 class PlacedCopies:
-    """Counts the copies of one request with rules about places, in a snapshot with assumed changes.
+    """Counts the copies of one request with rules about places, in a snapshot under an overlay.
 
     Args:
-        question: the request.
         every: composes up to ``MAX_WAYS`` proposals; None if no composer gives them all.
         steps: limits composing, over all trees.
-        overlay: the changes.
         emptied: returns the overlay under which some trees, by root, are empty as well.
         like: the tree that each hypothetical tree is modelled on.
         kind_of_tree: the kind of each tree under the overlay, by index.
@@ -87,14 +85,6 @@ class PlacedCopies:
     _packing: Budget = field(default_factory=lambda: Budget(STEPS_OF_PACKING))
     _tries: Budget = field(default_factory=lambda: Budget(MAX_TRIES))
     _copies_by_form: dict[object, Copies] = field(default_factory=dict)
-
-    @property
-    def _plan(self) -> Plan:
-        return self.question.prepared.plan
-
-    @property
-    def _best(self) -> ProposalComposer:
-        return self.question.prepared.composer
 
     @cached_property
     def _from_each(self) -> Mapping[str, int]:
@@ -163,9 +153,9 @@ class PlacedCopies:
         if details.foreign_providers:
             return self._copies(tree, details, bound)
         if self._from_each:
-            plan = self._plan
+            plan = self.question.prepared.plan
             tree, details = under(beyond_reach(self._from_each, details, bound), plan, tree, details)
-        form = (host_sketch([self._plan], [tree], details).form, bound)
+        form = (host_sketch(self.question.prepared.plan, tree, details).form, bound)
         if form not in self._copies_by_form:
             self._copies_by_form[form] = self._copies(tree, details, bound)
         return self._copies_by_form[form]
@@ -187,14 +177,14 @@ class PlacedCopies:
 
     def _filled(self, tree: Tree, details: PlannerTree, bound: int) -> tuple[int, bool]:
         """Return how many copies fit if each takes the best proposal, and whether no proposal is left then."""
-        copies, overlay = 0, AS_IT_IS
+        copies, overlay, prepared = 0, AS_IT_IS, self.question.prepared
         for _time in range(MAX_PLANNED):
             if copies == bound or not self._tries.take():
                 break
-            changed, inside = under(overlay, self._plan, tree, details)
-            if not all(changed.options) or self._best.is_hopeless(changed):
+            changed, inside = under(overlay, prepared.plan, tree, details)
+            if not all(changed.options) or prepared.composer.is_hopeless(changed):
                 return copies, True
-            proposals = self._best.proposals(changed, inside, self.steps)
+            proposals = prepared.composer.proposals(changed, inside, self.steps)
             if not proposals.proposals:
                 return copies, proposals.complete
             proposal = proposals.proposals[0]

@@ -30,13 +30,7 @@ CountedRequest = CandidateRequest | PlannerRequest
 
 @dataclass(frozen=True, slots=True)
 class HostModel:
-    """Trees that are alike except for what is in use, and what one more of them, empty, would be good for.
-
-    Args:
-        like: the root of one of them.
-        trees: how many there are.
-        per_tree: how many copies fit into an empty one.
-    """
+    """Trees that differ only in what is in use: the root of one, how many there are, and the copies in an empty one."""
 
     like: int
     trees: int
@@ -85,9 +79,7 @@ class Headroom:
 def headroom(counter: CopyCounter, placed: PlacedCopies | None = None) -> Headroom:
     """Return how many more of a request fit into a cloud. O(trees) for most requests.
 
-    Args:
-        counter: counts the copies of the request without its rules about places.
-        placed: counts with these rules, if there are any.
+    ``counter`` counts the copies without the rules about places, ``placed`` with these, if there are any.
     """
     plan, cloud, budget = counter.plan, counter.cloud, Budget(STEPS)
     all_counted = [counter.counted(trees, trees.free, budget) for trees in cloud.forms]

@@ -134,11 +134,6 @@ class PlannerSearch:
         self._expected: dict[int, _TreeTakenFrom] = {}
 
     @property
-    def levels(self) -> tuple[str, ...]:
-        """The names of the levels, outermost first."""
-        return self.prepared.levels.names
-
-    @property
     def members(self) -> Mapping[int, NamedMember]:
         """The providers of all trees read in detail."""
         return self._question.details.members
@@ -199,7 +194,7 @@ class PlannerSearch:
     def sketch(self, root: int) -> HostSketch | None:
         """Return a sketch of an unchanged tree, if each demand has an option in it."""
         for tree, details in self._in_detail([root]):
-            return host_sketch([self.prepared.plan], [tree], details)
+            return host_sketch(self.prepared.plan, tree, details)
         return None
 
     def most_in(self, roots: Collection[int], *, members: int) -> int:

@@ -1,9 +1,9 @@
 """The trees of a cloud as the planner sees them, built in detail from its columns; and those that are alike.
 
 A cloud has many hosts of a few models, and a gang is placed on many of them at a time. What the planner proposes in one
-host, it proposes in all that it can tell apart only by id. To compare hosts, each is sketched like the trees of a
-search (``canonical``), but with everything that the planner knows of it, including what is free and used. The same form
-gives the same result in any snapshot, so what is kept by form can never be stale.
+host, it proposes in all that it can tell apart only by id. To compare hosts, each has a canonical form like the trees
+of a search, but with everything that the planner knows of it, including what is free and used. The same form gives the
+same result in any snapshot, so what is kept by form can never be stale.
 
 A cloud has thousands of providers, but few different stocks and sets of traits. Those that are equal are one object,
 which saves building it again, and lets canonical forms compare fast.
@@ -44,13 +44,7 @@ NamesIn = Callable[[Collection[int]], Mapping[int, ProviderNames]]
 
 
 class Deciding(NamedTuple):
-    """What decides about a tree.
-
-    Args:
-        levels: the ids of the traits of levels, outermost first; None for one that does not exist.
-        classes: the names of resource classes, by id.
-        traits: the names of traits, by id, including those of levels.
-    """
+    """What decides about a tree: the ids of the traits of levels, as in ``SeenCloud``, and names by id."""
 
     levels: Sequence[int | None]
     classes: Mapping[int, str]
@@ -184,14 +178,13 @@ class HostSketch(NamedTuple):
     providers: Sequence[int]
 
 
-def host_sketch(plans: Sequence[Plan], trees: Sequence[Tree], details: PlannerTree) -> HostSketch:
+def host_sketch(plan: Plan, tree: Tree, details: PlannerTree) -> HostSketch:
     """Sketch a host with the providers that share with it; forms compare only for the same levels of places.
 
     Nothing about ids and names matters but their order. Providers are numbered by their ids.
     """
     providers = sorted(details.parents)
     numbers: dict[int | None, int] = {provider: number for number, provider in enumerate(providers)}
-    options = [_options_form(plan, tree, providers, numbers) for plan, tree in zip(plans, trees, strict=True)]
     foreign, held = details.foreign_providers, details.held
     form = (
         natural_order([details.names[provider] for provider in providers]),
@@ -200,17 +193,11 @@ def host_sketch(plans: Sequence[Plan], trees: Sequence[Tree], details: PlannerTr
         tuple(map(details.stocks.get, providers)),
         (numbers[details.root], tuple([provider in foreign for provider in providers])) if foreign else None,
         tuple([provider in held for provider in providers]) if held else None,
-        *options,
-    )
-    return HostSketch(form, providers)
-
-
-def _options_form(plan: Plan, tree: Tree, providers: Sequence[int], numbers: Mapping[int | None, int]) -> CanonicalForm:
-    return (
         tuple([tuple([numbers[provider] for provider in row]) for row in tree.options]),
         tuple([tree.met.get(provider, 0) for provider in providers]) if plan.trait_sets else (),
         tuple([tree.room.get((provider, name)) for name in plan.contended for provider in providers]),
     )
+    return HostSketch(form, providers)
 
 
 def read_off(proposal: Proposal, model: HostSketch, host: HostSketch) -> Proposal:
@@ -230,13 +217,6 @@ BYTES_OF_PROVIDER = 700
 """What a host takes for each of its providers, its form and the proposals in it included."""
 
 
-class FoundInHost(NamedTuple):
-    """What a host gives, and the host that gave it."""
-
-    host: HostSketch
-    proposals: Proposals
-
-
 class FormComposer:
     """Composes the proposals for one request, tree by tree.
 
@@ -249,7 +229,8 @@ class FormComposer:
         self._prepared, self._composer = question.prepared, question.prepared.composer
         self._kept = None if question.cloud.judge else question.cloud.kept.derived
         self._overlay = overlay
-        self._models: Memo[FoundInHost] = Memo()
+        self._models: Memo[tuple[HostSketch, Proposals]] = Memo()
+        """By canonical form, a host and its proposals."""
         self.details_by_root: dict[int, PlannerTree] = {}
         """The trees composed in, by root id."""
         self.exhausted: dict[int, bool] = {}
@@ -277,21 +258,21 @@ class FormComposer:
         kept = self._kept
         if kept is None and not is_as_it_is:
             return self._noted(details, self._composer.proposals(tree, details, self._budget()))
-        host = host_sketch([self._prepared.plan], [tree], details)
+        host = host_sketch(self._prepared.plan, tree, details)
         name = "proposals", self._prepared.written, host.form
         model = self._models.get(host.form) if is_as_it_is else None
         if model is None and kept is not None and (earlier := kept.find(TIMELESS, name)) is not None:
             model = earlier.value
         if model is None:
-            model = FoundInHost(host, self._composer.proposals(tree, details, self._budget()))
+            model = host, self._composer.proposals(tree, details, self._budget())
             # If it was cut off, a longer search might find more.
-            if kept is not None and model.proposals.complete:
+            if kept is not None and model[1].complete:
                 kept.keep(TIMELESS, name, model, size=BYTES_OF_PROVIDER * len(host.providers))
             if is_as_it_is:
                 # Even if it was cut off: to search each tree of this form would use up as many steps again.
                 self._models.remember(host.form, model)
-        proposals = self._noted(details, model.proposals)
-        return proposals if model.host is host else [read_off(proposal, model.host, host) for proposal in proposals]
+        proposals = self._noted(details, model[1])
+        return proposals if model[0] is host else [read_off(proposal, model[0], host) for proposal in proposals]
 
     def _noted(self, details: PlannerTree, result: Proposals) -> Sequence[Proposal]:
         """Record what was found in a tree, and return it."""

@@ -52,7 +52,6 @@ class SeenCloud:
         levels: the ids of the traits of its levels, outermost first; None for one that does not exist.
         class_names: the names of all resource classes that anybody has, by id.
         trait_names: the names of the traits of levels, and of those that rules about devices name, by id.
-        kept: what was derived from the cloud.
         families: all resource classes, if the profile names any by family; otherwise none.
         judge: judges fragmentation; None if the profile ignores it.
     """
@@ -74,13 +73,9 @@ class SeenCloud:
 
 
 class PlannerQuestion:
-    """One request in one snapshot.
+    """One request in one snapshot, under a profile and the locks of levels; it avoids trees, given by root.
 
-    Args:
-        profile: the profile in force.
-        locks: level -> lock class.
-        budget: returns the budget of the member that is being placed; without members, that of the client's request.
-        avoided: the roots of the trees that the request avoids.
+    ``budget`` returns the budget of the member that is being placed; without members, that of the client's request.
     """
 
     def __init__(
@@ -212,17 +207,14 @@ class PlannerQuestion:
         """Return how the request fragments trees; None if the profile ignores that."""
         if self.cloud.judge is None:
             return None
-        if self.request.paths:
-            devices = [HostDemand(self.prepared.composer.requested, 1, ())]
-        else:
+        devices = [HostDemand(self.prepared.composer.requested, 1, ())]
+        if not self.request.paths:
             devices = wanted_of(self.request, self.prepared.plan)
         return self.cloud.judge.fragmentation(self.reader(overlay), devices, self.cloud.kept)
 
     def fragmentation(self, tree: PlannerTree, proposal: Proposal) -> float | None:
         """Return the fragmentation score of a proposal; None if the profile ignores that."""
-        if self.cloud.judge is None:
-            return None
-        return self.cloud.judge.score(tree.free_amounts(), proposal.amounts)
+        return self.cloud.judge.score(tree.free_amounts(), proposal.amounts) if self.cloud.judge else None
 
     def least_places(self, overlay: Overlay) -> LeastPlaces | None:
         """Return lower bounds on the places for the counted demands in each tree; None where unknown."""

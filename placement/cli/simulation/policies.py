@@ -80,7 +80,7 @@ def ranked(profile: RankingProfile) -> CandidateChoice:
         keys = KeyOrder(scores.keys(roots, amounts[:number], amounts[number:]), np.arange(len(trees)))
         queue = KeyQueue(keys, filters=scores.filters)
         by_root = {tree.root: tree for tree in trees}
-        composer = CompactFirst(plan, RequestBudget(), all_wanted=False)
+        composer = CompactFirst(plan, RequestBudget(), is_exhaustive=False)
 
         def composed(expected: Key, tree: Tree) -> Iterator[tuple[Key, Candidate]]:
             fails, negated, root = expected

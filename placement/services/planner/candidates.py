@@ -11,7 +11,7 @@ from placement.candidates.compose.devices import DeviceComposer
 from placement.candidates.compose.paths import PathComposer
 from placement.candidates.compose.proposals import Proposal, ProposalComposer
 from placement.candidates.explain.explain import explain
-from placement.candidates.explain.explain_rules import RuleSearches, columns_seen, explain_request, rules_of
+from placement.candidates.explain.explain_rules import RuleSearches, distinguishing_columns, explain_request, rules_of
 from placement.candidates.explain.explanation import cause_in_words
 from placement.candidates.explain.masks import ConditionMasks
 from placement.candidates.planner.planner_search import PlannerSearch
@@ -133,7 +133,7 @@ def _searched(tx: Transaction, question: PlannerQuestion, overlay: Overlay) -> P
         candidates=candidates,
         members=search.members,
         providers=_summaries(tx, search.members, candidates),
-        levels=search.levels,
+        levels=question.prepared.levels.names,
         searched=search.searched + sum([more.count for more in overlay.more]),
         complete=complete,
     )
@@ -211,5 +211,5 @@ def _searches(question: PlannerQuestion, masks: ConditionMasks, locks: Mapping[s
 
     # All stocks matter to nested parts, and what is in use to groups that want a place to themselves.
     deciding = question.cloud.deciding(None if request.paths else {*locks.values()})
-    columns = columns_seen(serving, deciding, in_use=question.use.is_in_use if request.exclusive else None)
+    columns = distinguishing_columns(serving, deciding, in_use=question.use.is_in_use if request.exclusive else None)
     return RuleSearches(composer_for, plan_of_paths, question.details.built, columns, Budget(STEPS_PER_REQUEST))

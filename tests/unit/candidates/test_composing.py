@@ -71,10 +71,10 @@ def in_order(search: Search, tree: Tree) -> list[tuple[int, ...]]:
 
 @examples(120)
 @given(situations, st.booleans())
-def test_candidates_come_as_if_all_were_composed_and_sorted(situation, all_wanted) -> None:
+def test_candidates_come_as_if_all_were_composed_and_sorted(situation, is_exhaustive) -> None:
     search = search_in(*situation)
     # With ``few``, so that even a small tree is searched in order.
-    composer = CompactFirst(search.plan, RequestBudget(), all_wanted=all_wanted, few=0)
+    composer = CompactFirst(search.plan, RequestBudget(), is_exhaustive=is_exhaustive, few=0)
     for tree in search.trees:
         counts, choices = composer.composed_in(tree) or ((), ())
         if tree.places.masks:
@@ -85,11 +85,11 @@ def test_candidates_come_as_if_all_were_composed_and_sorted(situation, all_wante
             assert list(choices) == list(SlotComposer(search.plan, RequestBudget()).choices(tree))
 
 
-@pytest.mark.parametrize("all_wanted", [False, True])
-def test_the_most_compact_of_very_many_candidates_takes_few_steps(all_wanted) -> None:
+@pytest.mark.parametrize("is_exhaustive", [False, True])
+def test_the_most_compact_of_very_many_candidates_takes_few_steps(is_exhaustive) -> None:
     """8 groups on 16 devices have 518,918,400 candidates; four switches of one NUMA node have room for all."""
     search, budget = search_in(groups_of([1] * 8), host(8, 2)), RequestBudget(per_tree=2000)
-    counts, choices = CompactFirst(search.plan, budget, all_wanted=all_wanted).composed_in(*search.trees)
+    counts, choices = CompactFirst(search.plan, budget, is_exhaustive=is_exhaustive).composed_in(*search.trees)
     first = list(islice(choices, 20))
     assert counts == (1, 4)
     assert len(first) == 20
@@ -101,23 +101,23 @@ def test_the_most_compact_of_very_many_candidates_takes_few_steps(all_wanted) ->
 def test_what_is_left_over_everywhere_does_not_add_up(amounts, switches) -> None:
     """Three units are left on each of ten switches: eight groups of two touch eight of them, although six have 18."""
     search, budget = search_in(groups_of(amounts, isolate=False), host(10, 1, units=3)), RequestBudget(per_tree=2000)
-    counts, _choices = CompactFirst(search.plan, budget, all_wanted=False).composed_in(*search.trees)
+    counts, _choices = CompactFirst(search.plan, budget, is_exhaustive=False).composed_in(*search.trees)
     assert counts == (2, switches)
     assert not budget.was_hit
 
 
 @examples(60)
 @given(situations, seeds, st.booleans(), st.sampled_from([0, FEW_COMBINATIONS]))
-def test_trees_that_are_alike_come_as_if_each_were_the_only_one(situation, seed, all_wanted, few) -> None:
+def test_trees_that_are_alike_come_as_if_each_were_the_only_one(situation, seed, is_exhaustive, few) -> None:
     request, cloud = situation
     twins = with_twins(Random(seed), cloud)
     changed = Random(seed).choice(sorted(twins))
     twins[changed] = replace(twins[changed], traits=twins[changed].traits ^ {INNER})
     search = search_in(request, twins)
-    together = CompactFirst(search.plan, RequestBudget(), all_wanted=all_wanted, few=few)
+    together = CompactFirst(search.plan, RequestBudget(), is_exhaustive=is_exhaustive, few=few)
     for tree in search.trees:
         composed = together.composed_in(tree)
-        alone = CompactFirst(search.plan, RequestBudget(), all_wanted=all_wanted).composed_in(tree)
+        alone = CompactFirst(search.plan, RequestBudget(), is_exhaustive=is_exhaustive).composed_in(tree)
         assert (composed and composed.counts) == (alone and alone.counts)
         assert list(composed.choices if composed else ()) == list(alone.choices if alone else ())
 
@@ -131,7 +131,7 @@ def test_order_hides_no_candidate_for_want_of_steps(situation, steps) -> None:
         budget, without_order = RequestBudget(per_tree=steps), RequestBudget(per_tree=steps)
         by_id = replace(tree, options=[sorted(options) for options in tree.options])
         in_any_order = list(SlotComposer(search.plan, without_order).choices(by_id))
-        composed = CompactFirst(search.plan, budget, all_wanted=False, few=0).composed_in(tree)
+        composed = CompactFirst(search.plan, budget, is_exhaustive=False, few=0).composed_in(tree)
         if composed is None:
             assert not in_any_order
             assert without_order.was_hit or not budget.was_hit
