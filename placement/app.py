@@ -1,6 +1,5 @@
 """The composition root, the only module that knows all others: ``create_app(settings)`` builds the application."""
 
-import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -40,8 +39,6 @@ from placement.ui.security import Visitors
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
-
-LOG = logging.getLogger(__name__)
 
 
 class MountedFlask(Flask):

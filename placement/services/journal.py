@@ -12,7 +12,7 @@ from placement.store.journal import order, reading
 from placement.store.journal import reading as store
 from placement.store.journal.history import PastProvider, extent, provider_at, prune_some
 from placement.store.journal.order import BEGINNING, Cursor, JournalOfAnother, NumberedMeanwhile
-from placement.store.journal.reading import Entry, EntryFilter, ToldChange
+from placement.store.journal.reading import Entry, EntryFilter, NamedChange
 from placement.store.tables import utc_now
 
 LOG = logging.getLogger(__name__)
@@ -152,6 +152,6 @@ _make_ours = writes(order.make_ours)
 @reads_anywhere
 def changes(
     tx: Transaction, *, limit: int, providers: Sequence[str] = (), consumer: str | None = None
-) -> list[ToldChange]:
+) -> list[NamedChange]:
     """Return the latest changes, newest first."""
-    return store.told_changes(tx, limit=limit, providers=providers, consumer=consumer)
+    return store.named_changes(tx, limit=limit, providers=providers, consumer=consumer)

@@ -1,15 +1,15 @@
 """Everything about many providers, or about all, in one statement for each kind of thing."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
-from sqlalchemy import ColumnElement, Select, bindparam, func, select
+from sqlalchemy import ColumnElement, Select, func, select
 
 from placement.store.connection.database import Transaction
-from placement.store.connection.statements import PreparedStatement, chunks
+from placement.store.connection.statements import RowsByIds
 from placement.store.journal.order import Cursor, JournalOfAnother, cursor_of
 from placement.store.providers import NAME, PARENT, ROOT, RP
 from placement.store.stock import StockSource
@@ -53,25 +53,13 @@ _ALLOCATIONS = (
 )
 
 
-class _BulkReading(NamedTuple):
-    """The statements that read something for all providers, and for those with given ids."""
-
-    of_all: PreparedStatement
-    of_some: PreparedStatement
-
-
-def _reading(query: Select[Any], provider: ColumnElement[int]) -> _BulkReading:
-    # By id, not by the filter that found them: PostgreSQL underestimates how many rows the filter matches, and would
-    # evaluate it again for every row.
-    is_one = provider.in_(bindparam("providers", expanding=True))
-    return _BulkReading(PreparedStatement(query), PreparedStatement(query.where(is_one)))
-
-
-_TRAITS = _reading(
+# By id, not by the filter that found them: PostgreSQL underestimates how many rows that matches, and would evaluate it
+# again for every row.
+_TRAITS = RowsByIds(
     select(resource_provider_traits.c.resource_provider_id, resource_provider_traits.c.trait_id),
     resource_provider_traits.c.resource_provider_id,
 )
-_AGGREGATES = _reading(
+_AGGREGATES = RowsByIds(
     select(resource_provider_aggregates.c.resource_provider_id, placement_aggregates.c.uuid).join(
         placement_aggregates, placement_aggregates.c.id == resource_provider_aggregates.c.aggregate_id
     ),
@@ -80,12 +68,12 @@ _AGGREGATES = _reading(
 
 
 @cache
-def _stocks(*, keeps_usage: bool) -> _BulkReading:
+def _stocks(*, keeps_usage: bool) -> RowsByIds:
     stock = StockSource(keeps_usage=keeps_usage)
     amounts = (_INV.total, _INV.reserved, _INV.min_unit, _INV.max_unit, _INV.step_size, _INV.allocation_ratio)
     columns = _INV.resource_provider_id, _INV.resource_class_id, *amounts, stock.used
     query = select(*columns).select_from(stock.rows).order_by(_INV.resource_class_id)
-    return _reading(query, _INV.resource_provider_id)
+    return RowsByIds(query, _INV.resource_provider_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +99,13 @@ def bulk_read(tx: Transaction, conditions: Sequence[ColumnElement[bool]]) -> Bul
     providers = tx.tuples(_PROVIDERS.where(*conditions))
     ids = [row[0] for row in providers] if conditions else None
     stocks: dict[int, list[Any]] = defaultdict(list)
-    for row in _of_providers(tx, _stocks(keeps_usage=tx.database.keeps_usage), ids):
+    for row in _stocks(keeps_usage=tx.database.keeps_usage).read(tx, ids):
         stocks[row[0]].append(row[1:])
     traits: dict[int, list[int]] = defaultdict(list)
-    for provider, trait in _of_providers(tx, _TRAITS, ids):
+    for provider, trait in _TRAITS.read(tx, ids):
         traits[provider].append(trait)
     aggregates: dict[int, list[str]] = defaultdict(list)
-    for provider, uuid in _of_providers(tx, _AGGREGATES, ids):
+    for provider, uuid in _AGGREGATES.read(tx, ids):
         aggregates[provider].append(uuid)
     return BulkRead(
         providers,
@@ -138,15 +126,6 @@ def _journal(tx: Transaction) -> Cursor | None:
     except JournalOfAnother:
         return None
     return cursor if len(cursor.ahead) <= MAX_AHEAD else None
-
-
-def _of_providers(tx: Transaction, reading: _BulkReading, ids: Sequence[int] | None) -> Iterator[Sequence[Any]]:
-    """Yield the rows of some providers, or of all for None."""
-    if ids is None:
-        yield from tx.tuples(reading.of_all)
-        return
-    for chunk in chunks(ids):
-        yield from tx.tuples(reading.of_some, {"providers": list(chunk)})
 
 
 def _rows(*, keeps_usage: bool) -> Select[CapacityRow]:

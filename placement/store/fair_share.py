@@ -7,13 +7,13 @@ from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
-from sqlalchemy import BigInteger, ColumnElement, Select, bindparam, case, cast, func, select
+from sqlalchemy import BigInteger, Column, ColumnElement, Select, bindparam, case, cast, func, select
 
 from placement.cloud.providers import Ints
 from placement.domain.inventory import Inventory
 from placement.domain.names import UNTYPED
 from placement.store.connection.database import Transaction
-from placement.store.connection.statements import chunks
+from placement.store.connection.statements import KeyedStatement, chunks
 from placement.store.search.cloud_rows import HAS_ROOT
 from placement.store.tables import (
     allocations,
@@ -56,9 +56,9 @@ _MEMBERS = (
 OwnerColumn = Literal["project", "consumer_type"]
 """Whether consumers belong to their project or to their consumer type."""
 
-_OWNERS: Mapping[OwnerColumn, ColumnElement[Any]] = {
-    "project": projects.c.external_id,
-    "consumer_type": consumer_types.c.name,
+_OWNERS: Mapping[OwnerColumn, Column[str]] = {"project": projects.c.external_id, "consumer_type": consumer_types.c.name}
+_OWNER_NAMES = {
+    owner: KeyedStatement(select(name.table.c.id, name), name.table.c.id) for owner, name in _OWNERS.items()
 }
 
 
@@ -151,8 +151,7 @@ def held_places(tx: Transaction, class_ids: Collection[int], owner: OwnerColumn)
 
 def owner_names(tx: Transaction, owner: OwnerColumn, ids: Collection[int]) -> dict[int, str]:
     """Return the names of projects or consumer types by id."""
-    query = _owner_names(owner)
-    return {id_: name for chunk in chunks(sorted(ids)) for id_, name in tx.tuples(query, {"ids": chunk})}
+    return dict(_OWNER_NAMES[owner].tuples(tx.connection, ids))
 
 
 def members_of(tx: Transaction, aggregate: str) -> set[int]:
@@ -221,9 +220,3 @@ def _held_places(owner: OwnerColumn) -> Select[Any]:
         .outerjoin(consumers, consumers.c.uuid == allocations.c.consumer_id)
         .where(_CLASS.in_(bindparam("of", expanding=True)), HAS_ROOT)
     )
-
-
-@lru_cache(maxsize=2)
-def _owner_names(owner: OwnerColumn) -> Select[Any]:
-    name = _OWNERS[owner]
-    return select(name.table.c.id, name).where(name.table.c.id.in_(bindparam("ids", expanding=True)))

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, bindparam, exists, select, tex
 
 from placement.domain.places import PlaceLock
 from placement.store.connection.database import Transaction
-from placement.store.connection.statements import PreparedStatement, chunks
+from placement.store.connection.statements import KeyedStatement, PreparedStatement
 from placement.store.kept_usage import GATE_SETTING, WRITE_GATE_KEY
 from placement.store.stock import stock_by_tree
 from placement.store.tables import (
@@ -84,18 +84,15 @@ def held_around(tx: Transaction, locks: UsedLocks, providers: Collection[int]) -
     rows = tx.tuples(_held(keeps_usage=tx.database.keeps_usage), values)
     places = [ExclusivePlace(id_, root, lock, int(capacity), int(used)) for id_, root, lock, capacity, used in rows]
     names = sorted({trait for trait in locks.values() if trait is not None})
-    searched = [{"places": [place.id for place in chunk], "names": names} for chunk in chunks(places) if names]
-    has = {pair for values in searched for pair in tx.tuples(_HAS, values)}
+    has = {*_HAS.tuples(tx.connection, {place.id for place in places}, {"names": names})} if names else ()
     return [place for place in places if (trait := locks[place.class_id]) is None or (place.id, trait) in has]
 
 
-_HAS = PreparedStatement(
+_HAS = KeyedStatement(
     select(resource_provider_traits.c.resource_provider_id, traits.c.name)
-    .select_from(resource_provider_traits.join(traits, traits.c.id == resource_provider_traits.c.trait_id))
-    .where(
-        resource_provider_traits.c.resource_provider_id.in_(bindparam("places", expanding=True)),
-        traits.c.name.in_(bindparam("names", expanding=True)),
-    )
+    .join(traits, traits.c.id == resource_provider_traits.c.trait_id)
+    .where(traits.c.name.in_(bindparam("names", expanding=True))),
+    resource_provider_traits.c.resource_provider_id,
 )
 
 

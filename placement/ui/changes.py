@@ -14,13 +14,13 @@ from placement.errors import Invalid, NotFound
 from placement.services.journal import changes as latest
 from placement.services.journal import read_history
 from placement.store.journal.history import PastProvider, TooLongAgo
-from placement.store.journal.reading import Entry, ToldChange
+from placement.store.journal.reading import Entry, NamedChange
 from placement.ui.names import visible
 
 SHOWN, READ = 20, 200
 """How many changes a page shows, and how many rows of the journal it reads for that."""
 
-RowsOfChange = list[ToldChange]
+RowsOfChange = list[NamedChange]
 """What one request changed of one tree and consumer, oldest row first; without a request, in the same second."""
 
 _MARKS = {"created": "added", "deleted": "removed"}
@@ -49,7 +49,7 @@ def shown_changes(
     if not sees_journal(call):
         return None
     rows = latest(call.database, limit=READ, providers=providers, consumer=consumer)
-    changes: dict[tuple[object, ...], list[ToldChange]] = {}
+    changes: dict[tuple[object, ...], list[NamedChange]] = {}
     for row in rows:
         entry = row.entry
         request = entry.request_id or entry.time.replace(microsecond=0)

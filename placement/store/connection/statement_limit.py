@@ -45,9 +45,9 @@ class TimedConnection(Connection[Any]):
         self.waits_since = monotonic()
         return self.pgconn.exec_(text)
 
-    def has_waited_since(self, moment: float) -> bool:
+    def has_waited_since(self, instant: float) -> bool:
         """Tell whether the statement that it is waiting for, if any, was sent before a moment."""
-        return self.waits_since < moment and self.pgconn.transaction_status == TransactionStatus.ACTIVE
+        return self.waits_since < instant and self.pgconn.transaction_status == TransactionStatus.ACTIVE
 
     def cut(self) -> None:
         """Shut its socket down, whatever another thread is doing with it."""

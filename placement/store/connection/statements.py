@@ -144,9 +144,10 @@ class KeyedStatement:
         has_key = key.in_(bindparam("keys", expanding=True))
         self._statement = PreparedStatement(statement.where(has_key), by_key=True)
 
-    def tuples(self, connection: Connection, keys: Iterable[Any]) -> list[Any]:
+    def tuples(self, connection: Connection, keys: Iterable[Any], values: Values = NO_VALUES) -> list[Any]:
         """Run the query and return the driver's raw tuples; SQLite's dates and booleans come unconverted."""
-        return [row for chunk in chunks(sorted(keys)) for row in self._statement.tuples(connection, {"keys": chunk})]
+        portions = [{**values, "keys": chunk} for chunk in chunks(sorted(keys))]
+        return [row for portion in portions for row in self._statement.tuples(connection, portion)]
 
     def rows(self, connection: Connection, keys: Iterable[Any]) -> list[Any]:
         """Run the query and return its rows, converted to Python types."""
@@ -271,24 +272,24 @@ def is_between(column: Any, first: str, last: str) -> ColumnElement[bool]:
 
 
 class RowsByIds:
-    """A query by ids: listed, or, if there are many close together, as one range with everything in between.
+    """A query by the ids in a column: listed, or, if there are many close together, as one range with all in between.
 
-    Args:
-        column: the column with the ids.
-        spread: as a range, if it spans at most so many ids for each.
+    It is a range if that spans at most ``spread`` ids for each.
     """
 
-    def __init__(self, rows: Select[Any], column: Any, *, spread: float) -> None:
-        listed = rows.where(column.in_(bindparam("ids", expanding=True)))
-        self._listed = PreparedStatement(listed, by_key=True)
+    def __init__(self, rows: Select[Any], column: Any, *, spread: float = 0) -> None:
+        self._all = PreparedStatement(rows)
+        self._listed = KeyedStatement(rows, column)
         self._between = PreparedStatement(rows.where(is_between(column, "first", "last")))
         self._spread = spread
 
-    def read(self, tx: "Transaction", ids: Collection[int]) -> list[Any]:
-        """Return the rows of some ids, perhaps with those of ids in between."""
+    def read(self, tx: "Transaction", ids: Collection[int] | None) -> list[Any]:
+        """Return the rows of some ids, perhaps with those of ids in between, or of all for None."""
+        if ids is None:
+            return tx.tuples(self._all)
         if len(ids) > LISTED and (last := max(ids)) - (first := min(ids)) < self._spread * len(ids):
             return tx.tuples(self._between, {"first": first, "last": last})
-        return [row for chunk in chunks(sorted(ids)) for row in tx.tuples(self._listed, {"ids": list(chunk)})]
+        return self._listed.tuples(tx.connection, ids)
 
 
 def is_direct(connection: Connection) -> bool:

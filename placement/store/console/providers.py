@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Select, and_, false, func, or_, select
 
 from placement.allocators import natural_key
 from placement.store.connection.database import Transaction
-from placement.store.connection.statements import chunks
+from placement.store.connection.statements import KeyedStatement
 from placement.store.console.stocks import MAX_CHANGES
 from placement.store.journal.order import J
 from placement.store.providers import CHANGED_AT, IN_TREES, NAME, ROOT, ROOT_NAME, RP
@@ -53,14 +53,13 @@ _SIZE = (
     .scalar_subquery()
 )
 _COLUMNS = select(RP.id, RP.uuid, NAME, RP.generation, CHANGED_AT, ROOT.c.uuid, ROOT_NAME, _SIZE).select_from(IN_TREES)
+_LISTED = KeyedStatement(_COLUMNS, RP.id)
 IS_ROOT = RP.parent_provider_id.is_(None)
 
 
 def listed_providers(tx: Transaction, ids: Sequence[int]) -> list[ConsoleProvider]:
     """Return providers by id, in this order."""
-    rows = {
-        row[0]: ConsoleProvider(*row) for chunk in chunks(ids) for row in tx.execute(_COLUMNS.where(RP.id.in_(chunk)))
-    }
+    rows = {row[0]: ConsoleProvider(*row) for row in _LISTED.rows(tx.connection, ids)}
     return [rows[id_] for id_ in ids if id_ in rows]
 
 

@@ -21,19 +21,14 @@ from placement.store.journal.watched import ALLOCATION
 from placement.store.providers import RP
 from placement.store.stock import StockSource
 from placement.store.tables import (
-    drained_inventories,
     inventories,
-    resource_provider_traits,
     resource_providers,
 )
 
 INV = inventories.c
-_DRAINED = drained_inventories.c
 
 DISABLED: str = os_traits.COMPUTE_STATUS_DISABLED
 """The trait that nova puts on the root of a host whose compute service is disabled."""
-
-_HAS = resource_provider_traits.c
 
 
 class ClassTotals(NamedTuple):

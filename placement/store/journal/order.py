@@ -20,7 +20,7 @@ A cursor says how far a reader has got; clients store its text.
 import base64
 import binascii
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import orjson
@@ -203,11 +203,6 @@ class JournalOfAnother(Exception):
 def microseconds(utc: datetime) -> int:
     """Return a moment in microseconds since 1970."""
     return (utc - EPOCH) // timedelta(microseconds=1)
-
-
-def moment_of(number: int) -> datetime:
-    """Return the moment of a number of microseconds, naive and UTC as in the tables."""
-    return datetime.fromtimestamp(number // 10**6, UTC).replace(tzinfo=None, microsecond=number % 10**6)
 
 
 def now(tx: Transaction) -> Cursor:

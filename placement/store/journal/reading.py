@@ -19,10 +19,10 @@ import orjson
 from sqlalchemy import ColumnElement, Integer, Select, and_, case, func, literal, or_, select
 
 from placement.store.connection.database import Transaction
-from placement.store.connection.statements import chunks
+from placement.store.connection.statements import KeyedStatement
 from placement.store.journal.order import Cursor, J, SeenMarks, anchor, not_ahead, now, unread, unseen, verify
 from placement.store.journal.watched import AGGREGATE, ALLOCATION, CLASS_NAME, INVENTORY, PROVIDER, TRAIT, TRAIT_NAME
-from placement.store.providers import RP
+from placement.store.providers import IN_TREES, NAME, ROOT, ROOT_NAME, RP
 from placement.store.tables import (
     consumer_types,
     placement_aggregates,
@@ -30,7 +30,6 @@ from placement.store.tables import (
     placement_journal,
     projects,
     resource_classes,
-    resource_providers,
     traits,
     users,
 )
@@ -67,7 +66,9 @@ class FormerNames:
         return ends[place][1] if place < len(ends) else None
 
 
-def not_yet_told(tx: Transaction, cursor: Cursor, portion: SeenMarks, *, providers: Collection[int]) -> FormerNames:
+def names_for_portion(
+    tx: Transaction, cursor: Cursor, portion: SeenMarks, *, providers: Collection[int]
+) -> FormerNames:
     """Return the names for rows of a portion, for a reader at a cursor; of providers only those of some.
 
     A renaming may commit before a claim and have higher ids: its reader knows the old name until it has got that row.
@@ -215,7 +216,7 @@ def feed(tx: Transaction, cursor: Cursor, entry_filter: EntryFilter, *, limit: i
     )
     entries = _entries(tx, query)
     if entries:
-        former = not_yet_told(tx, cursor, portion, providers=_linked(entries))
+        former = names_for_portion(tx, cursor, portion, providers=_linked(entries))
         entries = _as_called_then(tx, entries, former)
     if len(entries) == limit:
         last = entries[-1]
@@ -263,7 +264,7 @@ def _linked(entries: Sequence[Entry]) -> set[int]:
 
 def _as_called_then(tx: Transaction, entries: list[Entry], former: FormerNames) -> list[Entry]:
     """Replace ids of parents and roots by uuids, and present names of classes and traits by those of the time."""
-    uuids = _uuids(tx, _linked(entries))
+    uuids: dict[int | None, str] = dict(_UUIDS.tuples(tx.connection, _linked(entries)))
     for entry in entries:
         for document in filter(None, (entry.old, entry.new)):
             for name in _LINKS.keys() & document.keys():
@@ -288,15 +289,11 @@ def _document(text: Any) -> dict[str, Any] | None:
     return document
 
 
-def _uuids(tx: Transaction, ids: set[int]) -> dict[int | None, str]:
-    """Return the uuids of those providers that exist."""
-    uuids: dict[int | None, str] = {}
-    for chunk in chunks(sorted(ids)):
-        uuids |= dict(tx.execute(select(RP.id, RP.uuid).where(RP.id.in_(chunk))).all())
-    return uuids
+_UUIDS = KeyedStatement(select(RP.id, RP.uuid), RP.id)
+_NAMES = KeyedStatement(select(RP.uuid, NAME, ROOT_NAME, ROOT.c.uuid).select_from(IN_TREES), RP.uuid)
 
 
-class ToldChange(NamedTuple):
+class NamedChange(NamedTuple):
     """A row of the journal, with what its provider and the root above are called; None if they no longer exist."""
 
     entry: Entry
@@ -307,22 +304,14 @@ class ToldChange(NamedTuple):
 
 def provider_names(tx: Transaction, entries: Iterable[Entry]) -> dict[str, tuple[str, str, str]]:
     """Return the name of each provider in entries that still exists, and the name and uuid of its root."""
-    uuids = sorted({entry.provider_uuid for entry in entries if entry.provider_uuid is not None})
-    root = resource_providers.alias("root")
-    query = select(
-        RP.uuid, func.coalesce(RP.name, RP.uuid), func.coalesce(root.c.name, root.c.uuid), root.c.uuid
-    ).select_from(resource_providers.join(root, root.c.id == RP.root_provider_id))
-    return {
-        uuid: (name, root_name, root_uuid)
-        for chunk in chunks(uuids)
-        for uuid, name, root_name, root_uuid in tx.tuples(query.where(RP.uuid.in_(chunk)))
-    }
+    uuids = {entry.provider_uuid for entry in entries if entry.provider_uuid is not None}
+    return {uuid: tuple(names) for uuid, *names in _NAMES.tuples(tx.connection, uuids)}
 
 
-def told_changes(
+def named_changes(
     tx: Transaction, *, limit: int, providers: Sequence[str] = (), consumer: str | None = None
-) -> list[ToldChange]:
+) -> list[NamedChange]:
     """Return the latest changes, of some providers or a consumer or of all, newest first."""
     entries = trail(tx, EntryFilter(consumer, tuple(providers), kinds=SHOWN_KINDS), limit=limit)
     names = provider_names(tx, entries)
-    return [ToldChange(entry, *names.get(entry.provider_uuid or "", (None, None, None))) for entry in entries]
+    return [NamedChange(entry, *names.get(entry.provider_uuid or "", (None, None, None))) for entry in entries]
