@@ -5,7 +5,6 @@ https://github.com/stackhpc/os-capacity: ``openstack_free_capacity_by_flavor_tot
 """
 
 import logging
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -16,6 +15,7 @@ from placement.services.bulk_read import trees_in
 from placement.services.planner.request_rooms import Headrooms, Listing, headrooms
 from placement.settings import HeadroomSettings, PlannerSettings
 from placement.store.bulk_read import AllocationRow, CapacityRow
+from placement.store.connection.batching import BackgroundWork
 from placement.store.connection.database import Database
 from placement.telemetry.record import MEANINGS
 
@@ -60,20 +60,12 @@ class FlavorHeadroom:
         self._planner = planner
         self._locks = locks
         self._lines: list[str] = []
-        self._counted_at = float("-inf")
-        self._turn = threading.Lock()
-        self.counting: threading.Thread | None = None
-        """The thread that is counting, or that counted last."""
+        self.counting = BackgroundWork(self._count, name="headroom", first_s=0, every_s=settings.seconds)
 
     def lines(self) -> list[str]:
         """Return the lines of the last count; none before the first is done."""
-        if (
-            self._requests
-            and time.monotonic() - self._counted_at >= self._settings.seconds
-            and self._turn.acquire(blocking=False)
-        ):
-            self.counting = threading.Thread(target=self._count, name="headroom", daemon=True)
-            self.counting.start()
+        if self._requests and time.monotonic() >= self.counting.due:
+            self.counting.begin()
         return self._lines
 
     def _count(self) -> None:
@@ -82,8 +74,7 @@ class FlavorHeadroom:
         except PlacementError as error:
             LOG.warning("The headroom of flavors is not up to date: %s", error.message)
         finally:
-            self._counted_at = time.monotonic()
-            self._turn.release()
+            self.counting.due = time.monotonic() + self._settings.seconds
 
     def _counts(self) -> Iterator[Headrooms]:
         listing = Listing(trees=self._settings.by_hypervisor, models=False, limit=MAX_HOSTS)

@@ -54,7 +54,7 @@ def start(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def counted(api: Api) -> dict[str, float]:
     """Return the metrics once background counting is done."""
     api.get("/metrics").close()
-    api.app.extensions["placement"].meters.headroom.counting.join()
+    api.app.extensions["placement"].meters.headroom.counting.thread.join()
     lines = api.app.extensions["placement"].meters.headroom.lines()
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
