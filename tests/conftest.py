@@ -82,7 +82,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     """Note the result of a nightly run."""
     outcomes = ("passed", "failed", "error", "skipped")
     counts = {outcome: len(terminalreporter.stats.get(outcome, ())) for outcome in outcomes}
-    last_run.note_run(counts, time.monotonic() - config.stash[BEGUN_AT])
+    result = ", ".join([f"{count} {outcome}" for outcome, count in counts.items() if count])
+    directories = [word for word in config.invocation_params.args if word.startswith("tests/")]
+    part = directories[0] if len(directories) == 1 else ""
+    last_run.note_run(result, time.monotonic() - config.stash[BEGUN_AT], part=part)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
