@@ -5,4 +5,5 @@ import sys
 from tests.differential.known_differences import REFERENCE
 from tests.differential.rounds import main
 
-sys.exit(main(REFERENCE))
+if __name__ == "__main__":
+    sys.exit(main(REFERENCE))

@@ -5,4 +5,5 @@ import sys
 from tests.differential.release.comparison import RELEASE
 from tests.differential.rounds import main
 
-sys.exit(main(RELEASE))
+if __name__ == "__main__":
+    sys.exit(main(RELEASE))
