@@ -122,11 +122,3 @@ def test_a_file_without_flavors_is_refused(placement: Command, text: str) -> Non
     done = placement.run("flavors", "import", "flavors.json")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines()[-1].startswith("Error: ")
-
-
-def test_what_a_server_refuses_is_told_in_its_words(placement: Command, cloud: str) -> None:
-    with placement.running("serve", "--port", "0") as server:
-        done = placement.run("headroom", "--url", server.url(), "resources=CUSTOM_NOBODY_HAS:1")
-    assert (done.returncode, done.stdout) == (1, "")
-    reason = "Invalid resource class in resources parameter: No such resource class CUSTOM_NOBODY_HAS."
-    assert done.stderr.endswith(f"answered 400: {reason}\n")

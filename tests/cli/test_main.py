@@ -58,13 +58,6 @@ def test_a_file_that_is_no_text_is_refused(placement: Command, command: str, sai
     assert said in done.stderr
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_explains_itself(placement: Command, command: str):
-    done = placement.run(command, "--help")
-    assert done.returncode == 0
-    assert done.stdout.startswith(f"Usage: placement {command}")
-
-
 def test_the_overview_is_fast_because_it_imports_nothing_heavy():
     script = (
         "import sys; from placement.cli.main import main\n"
