@@ -7,14 +7,13 @@ from typing import Any, TextIO
 import click
 
 from placement.api.planner.audit import MAX_MINUTES, OLDER_THAN_MIN, audit_json
-from placement.cli.configuration import chosen_settings, filled
+from placement.cli.configuration import chosen_settings, readable
 from placement.cli.http_client import answered, answering, chosen_url
 from placement.cli.output import SOMETHING_FOUND, Document, PrintedCell, PrintedTable, Report, progress, show, whole
 from placement.domain.quantities import amount_in_words
 from placement.errors import NotFound
 from placement.services.allocations import delete_allocations
 from placement.services.bulk_read import audit as findings_in
-from placement.settings import with_own_database
 from placement.store.checks.audit import EMPTY_AGGREGATES, EMPTY_CONSUMERS, plain_uuid
 from placement.store.connection.database import Database
 from placement.store.lifecycle.maintenance import exclusively
@@ -76,7 +75,7 @@ def audit(
             document = call("POST", PATH, body)
         show(_report(document, names))
         context.exit(SOMETHING_FOUND if _has_problems(document) else 0)
-    with filled(with_own_database(chosen_settings())) as database:
+    with readable(chosen_settings()) as database:
         age = timedelta(minutes=older_than_minutes)
         with progress() as tell:
             findings = findings_in(database, consumers, consumer_type=consumer_type, older_than=age, tell=tell)

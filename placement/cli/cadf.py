@@ -13,7 +13,7 @@ import click
 import orjson
 
 from placement.api.planner.journal_feed import entry_json
-from placement.cli.configuration import chosen_settings, configured, with_journal
+from placement.cli.configuration import chosen_settings, configured, readable
 from placement.cli.output import noted_interrupts
 from placement.errors import ConfigurationError, Gone, Invalid, Unavailable
 from placement.logs import configure_logging
@@ -61,7 +61,11 @@ def write_cadf(*, once: bool, cursor_file: str | None) -> None:
         raise ConfigurationError("Events go to a logger: set --cursor-file to store the position.")
     configure_logging(settings)
     place = Path(cursor_file or f"{where}.cursor")
-    with with_journal(settings) as database, _remembered(place) as bookmark, noted_interrupts() as interrupts:
+    with (
+        readable(settings, with_journal=True) as database,
+        _remembered(place) as bookmark,
+        noted_interrupts() as interrupts,
+    ):
         sink = _file_sink(Path(where)) if _is_file(where) else _logger_sink(logging.getLogger(where))
         for is_all in _written(database, bookmark, sink, settings.planner.names):
             if interrupts.has_come or (is_all and once):

@@ -82,39 +82,17 @@ def connected(settings: Settings, *, creates: bool = False) -> Iterator[Database
 
 
 @contextmanager
-def readable(settings: Settings) -> Iterator[Database]:
-    """Yield the database that ``placement serve`` would use, unchanged, for reading.
+def readable(settings: Settings, *, with_journal: bool = False) -> Iterator[Database]:
+    """Yield the database that ``placement serve`` would use, unchanged.
 
     Raises:
-        ConfigurationError: there is no database, or it has no tables.
+        ConfigurationError: there is no database, or it has no tables, or not the journal that is needed.
     """
-    with filled(with_own_database(settings)) as database:
+    with connected(with_own_database(settings)) as database:
         state = schema.current(database.engine)
-        database.keeps_usage, database.keeps_journal = state.keeps_usage, state.keeps_journal
-        yield database
-
-
-@contextmanager
-def filled(settings: Settings) -> Iterator[Database]:
-    """Yield the configured database unchanged.
-
-    Raises:
-        ConfigurationError: there is no database, or it has no tables.
-    """
-    with connected(settings) as database:
-        if schema.current(database.engine).is_empty:
+        if state.is_empty:
             raise ConfigurationError("The database has no Placement tables.")
-        yield database
-
-
-@contextmanager
-def with_journal(settings: Settings) -> Iterator[Database]:
-    """Yield the database that ``placement serve`` would use, unchanged, if it has a journal.
-
-    Raises:
-        ConfigurationError: there is no database, or it has no tables, or openstack-placement's alone.
-    """
-    with readable(settings) as database:
-        if not schema.has_journal(database.engine):
+        if with_journal and not schema.has_journal(database.engine):
             raise ConfigurationError("The database has no journal: run 'placement db upgrade' on it first.")
+        database.keeps_usage, database.keeps_journal = state.keeps_usage, state.keeps_journal
         yield database

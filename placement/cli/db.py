@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 
 import click
 
-from placement.cli.configuration import chosen_settings, configured, connected, filled, url_without_passwords
+from placement.cli.configuration import chosen_settings, configured, connected, readable, url_without_passwords
 from placement.cli.output import PlainErrors, PrintedTable, Report, listed, progress, show, whole
 from placement.errors import ConfigurationError
 from placement.settings import Settings, with_own_database
@@ -63,8 +63,8 @@ def current() -> None:
 @click.pass_context
 def check(context: click.Context, *, repair: bool) -> None:
     """Verify usage, trees and links; the exit status is 1 if problems remain."""
-    settings = with_own_database(chosen_settings())
-    with filled(settings) as database, progress() as tell:
+    settings = chosen_settings()
+    with readable(settings) as database, progress() as tell:
         if repair:
             _refuse_other_schemas(schema.current(database.engine))
             chosen = settings.placement

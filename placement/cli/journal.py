@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import click
 
 from placement.cli.cadf import write_cadf
-from placement.cli.configuration import chosen_settings, configured, with_journal
+from placement.cli.configuration import chosen_settings, configured, readable
 from placement.cli.http_client import Client, answered, answering, chosen_url
 from placement.cli.output import (
     GAP,
@@ -57,7 +57,7 @@ def journal(context: click.Context, /, *, follow: bool, limit: int, **only: str 
         return
     settings = chosen_settings()
     if chosen_url() is None:
-        with with_journal(settings) as database:
+        with readable(settings, with_journal=True) as database:
             if not (database.keeps_journal and settings.journal.enabled):
                 click.echo("Nothing is recorded: [journal] enabled is off, or its triggers are missing.", err=True)
                 return
@@ -152,7 +152,7 @@ def prune_journal(*, keep_days: int | None) -> None:
     days = keep_days if keep_days is not None else settings.journal.keep_days
     if keep_days is None and not days:
         raise ConfigurationError("[journal] keep_days is 0: everything is kept. Name the number with --keep-days.")
-    with with_journal(settings) as database:
+    with readable(settings, with_journal=True) as database:
         removed = prune(database, keep_days=days)
     click.echo(f"{removed:,} rows were removed.")
 
