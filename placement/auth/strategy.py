@@ -66,9 +66,7 @@ def strategy_from(settings: Settings) -> AuthStrategy:
 class NoAuth:
     """Takes the caller from the token, ``USER`` or ``USER:PROJECT``; ``admin`` has the role admin.
 
-    Args:
-        local_only: the strategy is in force only because nothing is configured, so it serves only callers on this
-            machine, and none behind a proxy.
+    Where it is in force only because nothing is configured, it serves ``local_only``, and nobody behind a proxy.
     """
 
     def __init__(self, *, local_only: bool = False) -> None:

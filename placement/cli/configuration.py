@@ -61,11 +61,7 @@ def chosen_settings() -> Settings:
 
 @contextmanager
 def connected(settings: Settings, *, creates: bool = False) -> Iterator[Database]:
-    """Yield the configured database unchanged; it is connected to on first use.
-
-    Args:
-        settings: name the database.
-        creates: whether a SQLite file that does not exist is created on first use.
+    """Yield the configured database unchanged; it is connected to, and if it ``creates`` the file made, on first use.
 
     Raises:
         ConfigurationError: the URL is unusable, or the SQLite file does not exist.

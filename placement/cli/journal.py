@@ -67,12 +67,7 @@ def journal(context: click.Context, /, *, follow: bool, limit: int, **only: str 
 
 
 class JournalReader:
-    """Reads the journal of a server, narrowed, with names for the ids in it.
-
-    Args:
-        call: sends requests to the server.
-        owners: the names of projects and users.
-        only: what to narrow it to, by ids or names.
+    """Reads the journal of a server, with names for the ids in it, ``only`` of what has some ids or names.
 
     Raises:
         UsageError: no provider has the name.

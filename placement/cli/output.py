@@ -121,9 +121,7 @@ class PrintedTable:
     def lines(self, width: int | None = None, *, all_columns: bool = False) -> Iterator[str]:
         """Yield the lines, none if there are no rows. They fit ``width`` if the columns that stay do.
 
-        Args:
-            width: how wide they may be; None if it does not matter.
-            all_columns: whether all columns stay, not only the first two.
+        All columns stay if asked for, otherwise at least the first two.
         """
         if not self.rows:
             return

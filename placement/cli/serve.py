@@ -90,12 +90,8 @@ def run_server(
 ) -> None:
     """Serve until a signal stops the server. SIGTERM lets requests in progress finish, Ctrl-C does not.
 
-    Args:
-        application: the application to serve.
-        listeners: the listening sockets.
-        processes: the numbers of workers and threads.
-        when_ready: called with gunicorn's arbiter once the server is up.
-        make_again: creates the application to serve after SIGHUP; without it, the application stays the same.
+    ``when_ready`` is called with gunicorn's arbiter once the server is up. ``make_again`` creates the application to
+    serve after SIGHUP; without it, the application stays the same.
     """
     options = _options(listeners, processes) | {"when_ready": when_ready}
     _run_to_the_end(HttpServer(application, options, make_again=make_again))

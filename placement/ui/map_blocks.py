@@ -98,11 +98,8 @@ class Groups:
 class Blocks:
     """Builds the blocks of a map.
 
-    Args:
-        cloud: what was read.
-        groups: which hosts are in which groups.
-        places: root -> its place in a profile's order, if places are shown instead of how many copies fit.
-        moved: the roots that the other profile's order places differently.
+    ``places`` has each root's place in a profile's order, if places are shown instead of how many copies fit; ``moved``
+    are the roots that the other profile places differently.
     """
 
     def __init__(

@@ -76,9 +76,7 @@ def ago(value: datetime | None) -> str:
 def in_units(text: str, value: str = "") -> Markup:
     """Return a sentence with its amounts in suitable units, and the exact values on hover.
 
-    Args:
-        text: the sentence.
-        value: the value of its condition, such as ``MEMORY_MB:65536``: the class of amounts that name none.
+    ``value`` is that of its condition, such as ``MEMORY_MB:65536``: the class of amounts that name none.
     """
     class_name = value.partition(":")[0]
     if "," not in value:

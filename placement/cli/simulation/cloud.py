@@ -33,14 +33,9 @@ JOB_GPUS = 4
 
 @dataclass(frozen=True, slots=True)
 class SimulatedServer:
-    """A server.
+    """A server with its providers by id; ``levels`` flags the NUMA nodes, then the switches.
 
-    Args:
-        root: the id of its root.
-        providers: its providers.
-        switches: the ids of its switches.
-        levels: which providers are NUMA nodes, and which are switches.
-        capacities: what they have, by (provider, resource class).
+    Capacities are by (provider, resource class).
     """
 
     root: int

@@ -58,11 +58,7 @@ class Job:
 def trace(seed: int, load: Load, *, gpus: int, vcpus: int) -> list[Job]:
     """Return jobs in order of arrival: Poisson arrivals, exponential durations with mean 1.
 
-    Args:
-        seed: the random seed.
-        load: how much the jobs ask for.
-        gpus: the number of GPUs in the cloud.
-        vcpus: the number of VCPUs on servers without GPUs.
+    The cloud has so many ``gpus`` and, on servers without GPUs, so many ``vcpus``.
     """
     dice = random.Random(seed)  # noqa: S311 - a simulation, not a secret
     jobs = [
