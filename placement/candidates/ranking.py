@@ -117,12 +117,10 @@ class Ranking:
 
 
 class Shared(NamedTuple):
-    """What sharing providers may serve of a request.
+    """What sharing providers may serve of a request, and the ``least`` of each class that a tree gives, if it does.
 
-    Args:
-        least: the least of each class that a tree itself gives, if it gives any.
-        alone: whether they may serve it alone with a tree other than theirs, and perhaps not with their own. Then the
-            sums of a tree do not bound its best candidate.
+    ``alone``: they may serve it alone with a tree other than theirs, and perhaps not with their own. Then the sums of a
+    tree do not bound its best candidate.
     """
 
     least: Mapping[str, int]
@@ -207,10 +205,7 @@ class TreeScores:
     def keys(self, roots: Ints, capacity: Sequence[Ints], used: Sequence[Ints]) -> KeyColumns:
         """Return the keys of trees before they are searched, with upper bounds as their scores.
 
-        Args:
-            roots: the roots of the trees, ascending.
-            capacity: a column for each of the classes.
-            used: likewise.
+        ``roots`` ascend; ``capacity`` and ``used`` have a column for each of the classes.
         """
         if self._shared and self._shared.alone and self.tell_trees_apart:
             return all_alike(roots, -MAX_SCORE - self._near_equal - 1)
@@ -237,9 +232,8 @@ class TreeScores:
     def weight(self, row: Sequence[int], taken: OwnAmounts) -> tuple[bool, float]:
         """Tell whether candidates break a proportion, and return their negated score if compact.
 
-        Args:
-            row: the root of their tree, then its capacity, then its usage of each of the classes.
-            taken: how much of each class in ``weighed`` the tree itself gives.
+        A ``row`` is the root of their tree, then its capacity, then its usage of each of the classes. ``taken`` is how
+        much of each class in ``weighed`` the tree itself gives.
         """
         fails, negated = self._judged(row, taken)
         return fails, negated - self._tidiness.get(row[0], 0.0) * self._per_tidiness
@@ -346,9 +340,7 @@ def amounts_of(plan: Plan) -> Mapping[str, int]:
 def shared_by(reader: TreeReader, *, is_simple: bool = True) -> Shared | None:
     """Return what sharing providers may serve of a request, for its scores; None if no provider shares.
 
-    Args:
-        reader: reads the trees.
-        is_simple: whether each slot takes one provider, and no tree that may serve is left out.
+    ``is_simple``: each slot takes one provider, and no tree that may serve is left out.
     """
     if not reader.shares:
         return None

@@ -157,13 +157,10 @@ NO_TREE = -1
 
 @dataclass(frozen=True, slots=True)
 class TakenRows(Generic[Provider]):
-    """What requests take: a row for each provider of each request, in their order.
+    """What requests take: a row for each provider, by id or by uuid, of each request, in their order.
 
-    Args:
-        sizes: the number of rows of each request.
-        providers: the provider of each row, by id or by uuid.
-        amounts: the index of what each row takes among the distinct amounts.
-        distinct: the distinct amounts; most requests of a scheduler take the same.
+    ``sizes`` has the number of rows of each request; ``amounts`` the index of what each row takes among the
+    ``distinct`` amounts: most requests of a scheduler take the same.
     """
 
     sizes: Sequence[int]

@@ -240,15 +240,10 @@ def fewest_places(places: Ints, sizes: Ints, trees: Ints, *, needed: Ints) -> In
 
 
 class TreeOrder:
-    """The trees of a cloud for one request, most promising first.
+    """The trees of a cloud for one request, by what they can score at most; ``limit`` candidates are wanted, or all.
 
-    Args:
-        reader: reads the trees.
-        scores: bounds what trees can score.
-        limit: how many candidates are wanted; None for all.
-        kept: keeps the keys of trees for scores that were asked for before.
-        least: returns bounds on the places touched in each tree, if there are any; None if places never tell.
-        limits: how large the portions are in which trees are read.
+    ``kept`` keeps the keys of trees for scores that were asked for before. ``least`` returns bounds on the places
+    touched in each tree, if there are any; it is None if places never tell.
     """
 
     def __init__(
@@ -273,11 +268,7 @@ class TreeOrder:
         """Root -> the negated score of a tree that was read, if its best candidate is as compact as can be."""
 
     def portions(self, *, is_bounded: bool = False) -> Iterator[Portion]:
-        """Yield the trees that can serve.
-
-        Args:
-            is_bounded: whether to bound the places touched from the start, rather than once a candidate falls short.
-        """
+        """Yield the trees that can serve, places bounded from the start or once a candidate falls short."""
         keys = self._keys
         queue = KeyQueue(KeyOrder(keys, self.reader.complete), filters=self.scores.filters)
         size = len(queue) if self.limit is None else max(self._limits.first_trees, self.limit)
@@ -308,12 +299,9 @@ class TreeOrder:
         return [root for _fails, _negated, root in KeyQueue(order, filters=self.scores.filters)]
 
     def final(self, key: Key, counts: Counts, *, is_as_read: bool = True) -> Key:
-        """Return the key of a result.
+        """Return the key of a result, given its tree's, and how many places of each level it touches.
 
-        Args:
-            key: the key of its tree.
-            counts: how many places of each level it touches.
-            is_as_read: whether the tree has not changed since it was read; if it has, its key accounts for no places.
+        The key of a tree that has changed since it was read accounts for no places.
         """
         fails, negated, root = key
         self.note(counts)

@@ -227,13 +227,7 @@ def _fewest(demand: float, rooms: Mapping[int, float], places: int) -> int:
 
 
 class _Touches(Constraint):
-    """The constraint that exactly this many places of each level are touched.
-
-    Args:
-        slots: in search order.
-        places: where the providers of the tree lie.
-        counts: how many places of each level.
-    """
+    """The constraint that exactly this many places of each level are touched; slots come in search order."""
 
     def __init__(self, slots: Sequence[Slot], places: Places, counts: Counts) -> None:
         self.depths = frozenset(depth for depth, slot in enumerate(slots) if slot.resources)

@@ -101,13 +101,9 @@ class DeviceRoom:
 
 
 class WantedFree(NamedTuple):
-    """A number of providers of a demand that must have certain places around them free of use.
+    """A number of different providers of a demand that must be free of use around them: the places of some levels.
 
-    Args:
-        number: how many different providers.
-        levels: the levels, by number, whose place around each provider must be free.
-        is_device: whether each provider itself must be free.
-        is_card: whether the device that each is a virtual function of must be free.
+    ``is_device`` tells whether each provider itself must be free, ``is_card`` what each is a virtual function of.
     """
 
     demand: int

@@ -334,12 +334,7 @@ class ChoicesOfForm:
 
     A candidate is remembered by which option of each slot it takes. Say the first tree was asked for two: its second
     and its third option. For the next tree these are its own second and third. Only if it is asked for another does the
-    search in the first tree go on.
-
-    Args:
-        choices: the candidates of the first tree, composed lazily, or all of them.
-        rows: the options of each slot in that tree.
-        budget: the steps of the request.
+    search in the first tree go on. ``rows`` are the options of each slot in the first tree.
     """
 
     def __init__(self, choices: Iterator[Choice] | list[Choice], rows: Rows, budget: RequestBudget) -> None:

@@ -99,10 +99,7 @@ class RuleSearches(NamedTuple):
 def distinguishing_columns(serving: Serving, deciding: Deciding, *, in_use: Flags | None = None) -> list[Ints | Flags]:
     """Return what the planner's search tells providers apart by, besides what they can serve.
 
-    Args:
-        serving: the columns, and who has which trait.
-        deciding: the traits and classes that decide about a tree.
-        in_use: which providers are in use, themselves or below them, if that matters.
+    ``in_use`` tells which providers are in use, themselves or below them, if that matters.
     """
     columns = [serving.sets.with_trait(trait_id) for trait_id in deciding.traits]
     columns += [] if in_use is None else [in_use]
@@ -311,12 +308,9 @@ def removable_paths(request: PlannerRequest) -> Iterator[str]:
 
 
 class AlikeParts(NamedTuple):
-    """Groups beside each other in ``paths`` that ask for the same.
+    """Groups beside each other in the paths of a container, by number, that ask for the same.
 
-    Args:
-        container: the number of the container that asks for them.
-        name: the beginning of their names, as the answer writes it, up to their labels.
-        labels: their labels.
+    ``name`` is the beginning of their names, as the answer writes it, up to their labels.
     """
 
     container: int

@@ -136,13 +136,9 @@ class SplitAmount(NamedTuple):
     """An amount that single providers cannot give, even if they were empty: what nested devices look like.
 
     A group, and each class of the unsuffixed group, is served by one provider. Eight GPUs with a provider each are
-    eight groups, which people who count devices by host do not expect.
-
-    Args:
-        resource_class, amount: what one provider is asked for.
-        largest: the most that one provider could give: of the trees with enough free, or else of the cloud.
-        trees: how many trees have enough free, but on several providers.
-        is_everywhere: whether no provider of the cloud could give the amount.
+    eight groups, which people who count devices by host do not expect. ``largest`` is the most that one provider could
+    give: of the ``trees`` that have enough free, but on several providers, or else of the cloud. ``is_everywhere``
+    tells whether no provider of the cloud could give the amount.
     """
 
     resource_class: str

@@ -55,13 +55,10 @@ class OpenSlot:
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """How many copies fit into a tree.
+    """How many copies fit into a tree: every copy needs each part, and each pooled slot, which competes with no other.
 
-    Args:
-        parts: every copy needs each of them.
-        pooled: slots that every copy needs as well: pools may serve them, too, and they compete with no other slot.
-        mixed: sets of competing slots that ask different things and are tied to no others; the parts only bound them.
-        is_exact: whether the count is exact, mixed slots aside; otherwise it is an upper bound.
+    ``mixed`` are sets of competing slots that ask different things and are tied to no others; the parts only bound
+    them. ``is_exact`` tells whether the count is exact, mixed slots aside; otherwise it is an upper bound.
     """
 
     parts: tuple[FormulaPart, ...]
