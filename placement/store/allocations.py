@@ -38,54 +38,41 @@ StockKey = tuple[int, int]
 """The ids of a provider and a resource class; ``StockName`` has their names."""
 
 A = allocations.c
+_RP, _C, _INV = resource_providers.c, consumers.c, inventories.c
 
 _MODIFIED = func.coalesce(A.updated_at, A.created_at)
 _ROWS = select(A.consumer_id, A.resource_provider_id, A.resource_class_id, A.used, A.id)
 _HELD, _HELD_FROM = KeyedStatement(_ROWS, A.consumer_id), KeyedStatement(_ROWS, A.resource_provider_id)
 _OF_CONSUMER = PreparedStatement(
     select(
-        resource_providers.c.uuid,
-        resource_providers.c.generation,
-        A.resource_class_id,
-        A.used,
-        projects.c.external_id,
-        users.c.external_id,
-        consumers.c.generation,
-        consumer_types.c.name,
-        _MODIFIED,
+        *(_RP.uuid, _RP.generation, A.resource_class_id, A.used, projects.c.external_id, users.c.external_id),
+        *(_C.generation, consumer_types.c.name, _MODIFIED),
     )
     .select_from(
-        allocations.join(resource_providers, A.resource_provider_id == resource_providers.c.id)
-        .join(consumers, A.consumer_id == consumers.c.uuid)
-        .join(projects, consumers.c.project_id == projects.c.id)
-        .join(users, consumers.c.user_id == users.c.id)
-        .outerjoin(consumer_types, consumers.c.consumer_type_id == consumer_types.c.id)
+        allocations.join(resource_providers, A.resource_provider_id == _RP.id)
+        .join(consumers, A.consumer_id == _C.uuid)
+        .join(projects, _C.project_id == projects.c.id)
+        .join(users, _C.user_id == users.c.id)
+        .outerjoin(consumer_types, _C.consumer_type_id == consumer_types.c.id)
     )
     .where(A.consumer_id == bindparam("consumer"))
 )
 _OF_PROVIDER = PreparedStatement(
-    select(
-        resource_providers.c.generation,
-        consumers.c.uuid,
-        consumers.c.generation,
-        A.resource_class_id,
-        A.used,
-        _MODIFIED,
-    )
+    select(_RP.generation, _C.uuid, _C.generation, A.resource_class_id, A.used, _MODIFIED)
     .select_from(
         # Joined inside, SQLite would read the consumers of all allocations first.
-        resource_providers.outerjoin(allocations, A.resource_provider_id == resource_providers.c.id).outerjoin(
-            consumers, A.consumer_id == consumers.c.uuid
+        resource_providers.outerjoin(allocations, A.resource_provider_id == _RP.id).outerjoin(
+            consumers, A.consumer_id == _C.uuid
         )
     )
-    .where(resource_providers.c.uuid == bindparam("provider"))
+    .where(_RP.uuid == bindparam("provider"))
 )
 _DELETE, _DELETE_ROWS = (KeyedStatement(delete(allocations), key) for key in (A.consumer_id, A.id))
 _CHANGE = row_update(A.id, A.used)
 _INSERT = row_insert(allocations, A.consumer_id, A.resource_provider_id, A.resource_class_id, A.used)
 _ADVANCE_PROVIDERS = KeyedStatement(
-    update(resource_providers).values(generation=resource_providers.c.generation + bindparam("steps")),
-    resource_providers.c.id,
+    update(resource_providers).values(generation=_RP.generation + bindparam("steps")),
+    _RP.id,
 )
 
 
@@ -96,20 +83,12 @@ def _supply_query(locks: int, *, keeps_usage: bool, dialect: str) -> PreparedSta
     is_of_these = stock.usage.c.resource_provider_id.in_(bindparam("providers", expanding=True))
     return PreparedStatement(
         select(
-            inventories.c.resource_provider_id,
-            inventories.c.resource_class_id,
-            stock.used,
-            inventories.c.total,
-            inventories.c.reserved,
-            inventories.c.min_unit,
-            inventories.c.max_unit,
-            STEP_SIZE,
-            inventories.c.allocation_ratio,
-            revision_column(dialect),
-            *lock_columns(locks),
+            *(_INV.resource_provider_id, _INV.resource_class_id, stock.used),
+            *(_INV.total, _INV.reserved, _INV.min_unit, _INV.max_unit, STEP_SIZE, _INV.allocation_ratio),
+            *(revision_column(dialect), *lock_columns(locks)),
         )
         .select_from(stock.with_usage(inventories, is_of_these))
-        .where(inventories.c.resource_provider_id.in_(bindparam("providers", expanding=True))),
+        .where(_INV.resource_provider_id.in_(bindparam("providers", expanding=True))),
         by_key=True,
     )
 
@@ -230,18 +209,16 @@ def advance_providers(tx: Transaction, ids: Collection[int], *, steps: int = 1) 
 
 
 # MariaDB sums integers to decimals.
-_SUM = cast(func.sum(allocations.c.used), BigInteger)
-_COUNT = func.count(distinct(allocations.c.consumer_id))
+_SUM = cast(func.sum(A.used), BigInteger)
+_COUNT = func.count(distinct(A.consumer_id))
 _HOLDERS = (
-    allocations.join(consumers, allocations.c.consumer_id == consumers.c.uuid)
-    .join(projects, consumers.c.project_id == projects.c.id)
-    .outerjoin(consumer_types, consumers.c.consumer_type_id == consumer_types.c.id)
+    allocations.join(consumers, A.consumer_id == _C.uuid)
+    .join(projects, _C.project_id == projects.c.id)
+    .outerjoin(consumer_types, _C.consumer_type_id == consumer_types.c.id)
 )
 
 
-_ID_OF_PROVIDER = (
-    select(resource_providers.c.id).where(resource_providers.c.uuid == bindparam("provider")).scalar_subquery()
-)
+_ID_OF_PROVIDER = select(_RP.id).where(_RP.uuid == bindparam("provider")).scalar_subquery()
 
 
 def _of_provider(stock: StockSource) -> PreparedStatement:
@@ -261,7 +238,7 @@ def _of_provider(stock: StockSource) -> PreparedStatement:
 
 def _of_project(columns: tuple[ColumnElement[Any], ...], *, user: bool) -> PreparedStatement:
     """Return the sums of a project, optionally of one of its users, grouped by all columns but the last."""
-    holders = _HOLDERS.join(users, consumers.c.user_id == users.c.id) if user else _HOLDERS
+    holders = _HOLDERS.join(users, _C.user_id == users.c.id) if user else _HOLDERS
     query = select(*columns).select_from(holders).where(projects.c.external_id == bindparam("project"))
     if user:
         query = query.where(users.c.external_id == bindparam("user"))
@@ -269,10 +246,7 @@ def _of_project(columns: tuple[ColumnElement[Any], ...], *, user: bool) -> Prepa
 
 
 _USAGE_OF_PROVIDER = {keeps_usage: _of_provider(StockSource(keeps_usage=keeps_usage)) for keeps_usage in (True, False)}
-_AMOUNTS = {
-    user: _of_project((consumer_types.c.name, allocations.c.resource_class_id, _SUM), user=user)
-    for user in (True, False)
-}
+_AMOUNTS = {user: _of_project((consumer_types.c.name, A.resource_class_id, _SUM), user=user) for user in (True, False)}
 _CONSUMERS = {user: _of_project((consumer_types.c.name, _COUNT), user=user) for user in (True, False)}
 
 

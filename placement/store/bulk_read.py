@@ -130,23 +130,12 @@ def _journal(tx: Transaction) -> Cursor | None:
 
 def _rows(*, keeps_usage: bool) -> Select[CapacityRow]:
     stock = StockSource(keeps_usage=keeps_usage)
-    columns = inventories.c
-    named = inventories.join(resource_providers, resource_providers.c.id == columns.resource_provider_id).join(
-        resource_classes, resource_classes.c.id == columns.resource_class_id
+    named = inventories.join(resource_providers, RP.id == _INV.resource_provider_id).join(
+        resource_classes, resource_classes.c.id == _INV.resource_class_id
     )
-    return (
-        select(
-            NAME,
-            resource_classes.c.name,
-            columns.total,
-            columns.allocation_ratio,
-            columns.reserved,
-            stock.used,
-            func.coalesce(resource_providers.c.generation, 0),
-        )
-        .select_from(stock.with_usage(named))
-        .order_by(resource_providers.c.id, resource_classes.c.id)
-    )
+    amounts = _INV.total, _INV.allocation_ratio, _INV.reserved, stock.used
+    query = select(NAME, resource_classes.c.name, *amounts, func.coalesce(RP.generation, 0))
+    return query.select_from(stock.with_usage(named)).order_by(RP.id, resource_classes.c.id)
 
 
 _ROWS = {keeps_usage: _rows(keeps_usage=keeps_usage) for keeps_usage in (True, False)}

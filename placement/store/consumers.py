@@ -21,40 +21,28 @@ from placement.store.connection.statements import (
 )
 from placement.store.tables import consumer_types, consumers, projects, users
 
+_C = consumers.c
+
 _LOCK = KeyedStatement(
-    select(
-        consumers.c.id,
-        consumers.c.uuid,
-        consumers.c.generation,
-        consumers.c.project_id,
-        consumers.c.user_id,
-        consumers.c.consumer_type_id,
-    )
-    .order_by(consumers.c.uuid)
+    select(_C.id, _C.uuid, _C.generation, _C.project_id, _C.user_id, _C.consumer_type_id)
+    .order_by(_C.uuid)
     .with_for_update(),
-    consumers.c.uuid,
+    _C.uuid,
 )
-_GENERATIONS = KeyedStatement(select(consumers.c.uuid, consumers.c.generation), consumers.c.uuid)
+_GENERATIONS = KeyedStatement(select(_C.uuid, _C.generation), _C.uuid)
 _ADVANCE = KeyedStatement(
     update(consumers)
-    .where(consumers.c.generation == bindparam("seen"))
+    .where(_C.generation == bindparam("seen"))
     .values(
-        generation=consumers.c.generation + 1,
+        generation=_C.generation + 1,
         project_id=bindparam("project"),
         user_id=bindparam("user"),
         consumer_type_id=bindparam("type"),
     ),
-    consumers.c.id,
+    _C.id,
 )
-_DELETE = KeyedStatement(delete(consumers), consumers.c.id)
-_INSERT = row_insert(
-    consumers,
-    consumers.c.uuid,
-    consumers.c.generation,
-    consumers.c.project_id,
-    consumers.c.user_id,
-    consumers.c.consumer_type_id,
-)
+_DELETE = KeyedStatement(delete(consumers), _C.id)
+_INSERT = row_insert(consumers, _C.uuid, _C.generation, _C.project_id, _C.user_id, _C.consumer_type_id)
 
 
 @dataclass(frozen=True, slots=True)

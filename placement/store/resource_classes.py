@@ -16,15 +16,12 @@ from placement.store.tables import inventories, resource_classes
 FIRST_CUSTOM_ID = 10000
 """Custom classes are numbered from here, as in the reference, which leaves the low ids to future standard classes."""
 
-_STANDARD_FIRST = case((resource_classes.c.name.in_(os_resource_classes.STANDARDS), 0), else_=1)
-_ALL = select(
-    resource_classes.c.id,
-    resource_classes.c.name,
-    func.coalesce(resource_classes.c.updated_at, resource_classes.c.created_at),
-)
+_RC = resource_classes.c
+_STANDARD_FIRST = case((_RC.name.in_(os_resource_classes.STANDARDS), 0), else_=1)
+_ALL = select(_RC.id, _RC.name, func.coalesce(_RC.updated_at, _RC.created_at))
 _LOCK = KeyedStatement(
-    select(resource_classes.c.name, resource_classes.c.id).order_by(resource_classes.c.id).with_for_update(read=True),
-    resource_classes.c.name,
+    select(_RC.name, _RC.id).order_by(_RC.id).with_for_update(read=True),
+    _RC.name,
 )
 
 
@@ -43,17 +40,17 @@ def _classes_in(tx: Transaction, query: Select[Any]) -> list[ResourceClass]:
 
 def all_classes(tx: Transaction) -> list[ResourceClass]:
     """Return all resource classes, standard ones first, each kind in the order of ids."""
-    return _classes_in(tx, _ALL.order_by(_STANDARD_FIRST, resource_classes.c.id))
+    return _classes_in(tx, _ALL.order_by(_STANDARD_FIRST, _RC.id))
 
 
 def class_named(tx: Transaction, name: str) -> ResourceClass | None:
     """Return the class with this name, or None."""
-    return next(iter(_classes_in(tx, _ALL.where(resource_classes.c.name == name))), None)
+    return next(iter(_classes_in(tx, _ALL.where(_RC.name == name))), None)
 
 
 def locked_class(tx: Transaction, name: str) -> ResourceClass | None:
     """Return the class with this name, or None; wait for those that give it to a provider, and keep others from it."""
-    return next(iter(_classes_in(tx, _ALL.where(resource_classes.c.name == name).with_for_update())), None)
+    return next(iter(_classes_in(tx, _ALL.where(_RC.name == name).with_for_update())), None)
 
 
 def claimed_class_ids(tx: Transaction, names: Collection[str]) -> dict[str, int]:
@@ -67,14 +64,14 @@ def claimed_class_ids(tx: Transaction, names: Collection[str]) -> dict[str, int]
 
 def insert_class(tx: Transaction, name: str) -> bool:
     """Insert a class; return False if the name is taken."""
-    highest = select(func.max(resource_classes.c.id) + 1).scalar_subquery()
+    highest = select(func.max(_RC.id) + 1).scalar_subquery()
     id_ = tx.execute(select(func.coalesce(highest, 0))).scalar_one()
     return insert_unless_exists(tx, resource_classes, {"id": max(id_, FIRST_CUSTOM_ID), "name": name}, key="name")
 
 
 def rename_class(tx: Transaction, id_: int, name: str) -> None:
     """Rename a class."""
-    tx.execute(update(resource_classes).where(resource_classes.c.id == id_).values(name=name))
+    tx.execute(update(resource_classes).where(_RC.id == id_).values(name=name))
 
 
 def is_in_use(tx: Transaction, id_: int) -> bool:
@@ -84,4 +81,4 @@ def is_in_use(tx: Transaction, id_: int) -> bool:
 
 def delete_class(tx: Transaction, id_: int) -> None:
     """Delete a class."""
-    tx.execute(delete(resource_classes).where(resource_classes.c.id == id_))
+    tx.execute(delete(resource_classes).where(_RC.id == id_))

@@ -219,13 +219,13 @@ def ownerless(
     living = {plain_uuid(uuid) for uuid in owned}
     query = (
         select(
-            consumers.c.uuid,
-            func.coalesce(consumer_types.c.name, UNTYPED),
-            func.coalesce(projects.c.external_id, ""),
-            resource_providers.c.uuid,
-            func.coalesce(resource_providers.c.name, ""),
-            resource_classes.c.name,
-            allocations.c.used,
+            *(
+                consumers.c.uuid,
+                func.coalesce(consumer_types.c.name, UNTYPED),
+                func.coalesce(projects.c.external_id, ""),
+            ),
+            *(resource_providers.c.uuid, func.coalesce(resource_providers.c.name, "")),
+            *(resource_classes.c.name, allocations.c.used),
         )
         .select_from(consumers)
         .join(allocations, allocations.c.consumer_id == consumers.c.uuid)
@@ -253,11 +253,8 @@ def over_full(connection: Connection) -> list[OverFull]:
     columns, used = stock.inventory.c, stock.usage.c.used
     query = (
         select(
-            resource_providers.c.uuid,
-            func.coalesce(resource_providers.c.name, ""),
-            resource_classes.c.name,
-            stock.capacity,
-            used,
+            *(resource_providers.c.uuid, func.coalesce(resource_providers.c.name, "")),
+            *(resource_classes.c.name, stock.capacity, used),
         )
         .select_from(stock.in_use)
         .join(resource_providers, resource_providers.c.id == columns.resource_provider_id)

@@ -24,13 +24,8 @@ _SOURCE = (
 )
 
 _COLUMNS = select(
-    _C.uuid,
-    projects.c.external_id,
-    users.c.external_id,
-    consumer_types.c.name,
-    _C.generation,
-    func.coalesce(_C.updated_at, _C.created_at),
-    _C.created_at,
+    *(_C.uuid, projects.c.external_id, users.c.external_id, consumer_types.c.name, _C.generation),
+    *(func.coalesce(_C.updated_at, _C.created_at), _C.created_at),
 ).select_from(_SOURCE)
 
 COUNTED_MOST = 100_000

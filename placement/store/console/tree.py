@@ -108,14 +108,8 @@ def placed_amounts(tx: Transaction, part: TreePart, *, first: int = 0, limit: in
     )
     query = (
         select(
-            A.consumer_id,
-            projects.c.external_id,
-            users.c.external_id,
-            consumer_types.c.name,
-            A.resource_provider_id,
-            A.resource_class_id,
-            A.used,
-            A.created_at,
+            *(A.consumer_id, projects.c.external_id, users.c.external_id, consumer_types.c.name),
+            *(A.resource_provider_id, A.resource_class_id, A.used, A.created_at),
         )
         .select_from(
             ALLOCATIONS_IN_TREES.join(page, page.c.consumer_id == A.consumer_id)
@@ -140,10 +134,7 @@ def sharers(tx: Transaction, provider_ids: Collection[int], *, root_id: int, lim
     query = (
         select(RP.uuid, NAME, placement_aggregates.c.uuid)
         .select_from(_relatives())
-        .join(
-            resource_provider_traits,
-            and_(_HAS.resource_provider_id == RP.id, _HAS.trait_id == trait),
-        )
+        .join(resource_provider_traits, and_(_HAS.resource_provider_id == RP.id, _HAS.trait_id == trait))
         .join(placement_aggregates, placement_aggregates.c.id == _MEMBER.c.aggregate_id)
         .where(_MEMBER.c.resource_provider_id.in_(sorted(provider_ids)), RP.root_provider_id != root_id)
         .distinct()

@@ -101,30 +101,11 @@ _LINKS = {"parent_provider_id": "parent_provider_uuid", "root_provider_id": "roo
 
 _ENTRIES: Select[Any] = (
     select(
-        J.id,
-        J.commit_mark,
-        J.time,
-        J.kind,
-        J.action,
-        J.object_id,
-        J.provider_uuid,
-        J.root_provider_id,
-        J.consumer_uuid,
-        projects.c.external_id,
-        users.c.external_id,
-        consumer_types.c.name,
-        J.resource_class_id,
-        resource_classes.c.name,
-        func.coalesce(traits.c.name, placement_aggregates.c.uuid),
-        J.old_amount,
-        J.new_amount,
-        J.generation,
-        J.old_row,
-        J.new_row,
-        J.request_id,
-        J.by_user,
-        J.by_project,
-        J.route,
+        *(J.id, J.commit_mark, J.time, J.kind, J.action, J.object_id, J.provider_uuid, J.root_provider_id),
+        *(J.consumer_uuid, projects.c.external_id, users.c.external_id, consumer_types.c.name),
+        *(J.resource_class_id, resource_classes.c.name, func.coalesce(traits.c.name, placement_aggregates.c.uuid)),
+        *(J.old_amount, J.new_amount, J.generation, J.old_row, J.new_row),
+        *(J.request_id, J.by_user, J.by_project, J.route),
     )
     .select_from(placement_journal)
     .outerjoin(projects, projects.c.id == J.project_id)
