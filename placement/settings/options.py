@@ -106,6 +106,9 @@ AUDIT = (
     cfg.StrOpt("ignore_req_list", default="", help="Comma-separated methods that send no event, such as GET,HEAD."),
 )
 
+_HEADERS = ("X-Auth-Token", "X-Openstack-Request-Id")
+_IDENTITY_HEADERS = ("X-Identity-Status", "X-Roles", "X-Service-Catalog", "X-User-Id", "X-Tenant-Id")
+
 CORS = (
     cfg.ListOpt(
         "allowed_origin",
@@ -114,29 +117,14 @@ CORS = (
     cfg.BoolOpt("allow_credentials", default=True, help="Whether such calls may carry credentials."),
     cfg.ListOpt(
         "expose_headers",
-        default=[
-            "X-Auth-Token",
-            "X-Openstack-Request-Id",
-            "X-Subject-Token",
-            "X-Service-Token",
-            "OpenStack-API-Version",
-        ],
+        default=[*_HEADERS, "X-Subject-Token", "X-Service-Token", "OpenStack-API-Version"],
         help="Response headers that pages may read.",
     ),
     cfg.IntOpt("max_age", default=3600, help="Seconds for which a browser may cache a preflight answer."),
     cfg.ListOpt("allow_methods", default=["GET", "PUT", "POST", "DELETE", "PATCH"], help="Methods that pages may use."),
     cfg.ListOpt(
         "allow_headers",
-        default=[
-            "X-Auth-Token",
-            "X-Openstack-Request-Id",
-            "X-Identity-Status",
-            "X-Roles",
-            "X-Service-Catalog",
-            "X-User-Id",
-            "X-Tenant-Id",
-            "OpenStack-API-Version",
-        ],
+        default=[*_HEADERS, *_IDENTITY_HEADERS, "OpenStack-API-Version"],
         help="Request headers that pages may send.",
     ),
 )

@@ -148,26 +148,19 @@ def read_fragmentation(entry: DocumentEntry) -> FragmentationSettings:
     values = entry.read_keys(readers, required=["devices"])
     flavors: dict[str, DocumentEntry] = values.pop("flavors", {})
     bare = _checked(entry, values)
-    if flavors:
-        values["flavors"] = {name: _flavor(flavor, bare) for name, flavor in flavors.items()}
-    return _checked(entry, values)
+    works = {name: _flavor(flavor, bare) for name, flavor in flavors.items()}
+    return _checked(entry, {**values, "flavors": works})
 
 
 def _checked(entry: DocumentEntry, values: dict[str, Any]) -> FragmentationSettings:
     try:
         return FragmentationSettings(**values)
     except InvalidEntry as wrong:
-        raise _at(entry, wrong.path).wrong(wrong.expected) from wrong
-
-
-def _at(entry: DocumentEntry, path: tuple[str, ...]) -> DocumentEntry:
-    """Return the entry at a path, or its nearest existing ancestor."""
-    for key in path:
-        inner = entry.mapping().get(key)
-        if inner is None:
-            break
-        entry = inner
-    return entry
+        for key in wrong.path:  # The entry at that path, or its nearest existing ancestor, is wrong.
+            if (inner := entry.mapping().get(key)) is None:
+                break
+            entry = inner
+        raise entry.wrong(wrong.expected) from wrong
 
 
 def _flavor(entry: DocumentEntry, settings: FragmentationSettings) -> ExpectedWork:

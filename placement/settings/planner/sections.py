@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any
 
 from placement.allocators.entries import Number, exact
 from placement.allocators.fair_share.queues import Contradiction, Queue, QueueCapacity, QueueTree, tree_of
@@ -170,24 +170,18 @@ _A_WEIGHT = "a number from 0.000001 to 1000000"
 
 def _fair_share(entry: DocumentEntry, _planner: PlannerSettings) -> FairShareSettings:
     """Return the fair-share settings; an error about two lines names both."""
-    parts = entry.fields("classes", "leaves", "tree", "queues", "default", "partition", "keep_s")
-    default = FairShareSettings()
-    leaves = cast("Leaves", parts["leaves"].word(*MEMBERS)) if "leaves" in parts else default.leaves
-    classes = _classes(parts["classes"]) if "classes" in parts else default.classes
-    return FairShareSettings(
-        classes=classes,
-        leaves=leaves,
-        queues=_queues(entry, parts, _Words(MEMBERS[leaves], classes)),
-        partition=parts["partition"].text(UUID, "the uuid of an aggregate").lower() if "partition" in parts else None,
-        keep_s=parts["keep_s"].number() if "keep_s" in parts else default.keep_s,
-    )
-
-
-class _Words(NamedTuple):
-    """The terms that queues may use: the key under which they list their members, and the classes that count."""
-
-    members: str
-    classes: tuple[str, ...]
+    readers: Mapping[str, Reader] = {
+        "classes": _classes,
+        "leaves": lambda leaves: leaves.word(*MEMBERS),
+        **dict.fromkeys(("tree", "queues", "default"), lambda part: part),
+        "partition": lambda partition: partition.text(UUID, "the uuid of an aggregate").lower(),
+        "keep_s": DocumentEntry.number,
+    }
+    values = entry.read_keys(readers)
+    forms = ("tree", "queues", "default")
+    parts: dict[str, DocumentEntry] = {key: values.pop(key) for key in forms if key in values}
+    settings = FairShareSettings(**values)
+    return replace(settings, queues=_queues(entry, parts, settings))
 
 
 def _classes(entry: DocumentEntry) -> tuple[str, ...]:
@@ -201,11 +195,11 @@ def _classes(entry: DocumentEntry) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _queues(entry: DocumentEntry, parts: Mapping[str, DocumentEntry], words: _Words) -> QueueTree:
+def _queues(entry: DocumentEntry, parts: Mapping[str, DocumentEntry], shares: FairShareSettings) -> QueueTree:
     """Return the tree from lines of both forms, which may be mixed."""
     lines = [
-        *([(line, _of_tree(line, words)) for line in parts["tree"].mapping().values()] if "tree" in parts else ()),
-        *([(line, _of_volcano(line, words)) for line in parts["queues"].items()] if "queues" in parts else ()),
+        *([(line, _of_tree(line, shares)) for line in parts["tree"].mapping().values()] if "tree" in parts else ()),
+        *([(line, _of_volcano(line, shares)) for line in parts["queues"].items()] if "queues" in parts else ()),
     ]
     default = parts["default"].text(_PATH, _A_PATH) if "default" in parts else None
     try:
@@ -219,21 +213,20 @@ def _queues(entry: DocumentEntry, parts: Mapping[str, DocumentEntry], words: _Wo
         raise ConfigurationError(f"{where}: {second.path[0]}: {contradiction}.") from contradiction
 
 
-def _of_tree(entry: DocumentEntry, words: _Words) -> Queue:
+def _of_tree(entry: DocumentEntry, shares: FairShareSettings) -> Queue:
     """Return a line of the form ``root/eng/dev: {weight: 2, projects: [...]}``."""
     entry.check_name(_PATH, _A_PATH)
-    parts, path = entry.fields("weight", words.members, *_PROMISES), entry.path[-1]
+    parts, path = entry.fields("weight", MEMBERS[shares.leaves], *_PROMISES), entry.path[-1]
     weights: list[Number | None] = [None] * len(path.split(SEPARATOR))
     if "weight" in parts:
         weights[-1] = parts["weight"].number(_A_WEIGHT)
         _check_weight(parts["weight"], weights[-1])
-    members = parts[words.members].texts(expected="an id or a name") if words.members in parts else None
-    return Queue(path, tuple(weights), members, _capacity(parts, words))
+    return Queue(path, tuple(weights), _members(parts, shares), _capacity(parts, shares))
 
 
-def _of_volcano(entry: DocumentEntry, words: _Words) -> Queue:
+def _of_volcano(entry: DocumentEntry, shares: FairShareSettings) -> Queue:
     """Return a line of the form ``{hierarchy: root/eng/prod, weights: 1/2/8, projects: [...]}``."""
-    parts = entry.fields("hierarchy", "weights", words.members, *_PROMISES, required=["hierarchy", "weights"])
+    parts = entry.fields("hierarchy", "weights", MEMBERS[shares.leaves], *_PROMISES, required=["hierarchy", "weights"])
     path = parts["hierarchy"].text(_PATH, _A_PATH)
     count = len(path.split(SEPARATOR))
     expected = f"{count} weights, one for each name of {path}, such as {'/'.join(['1'] * count)}"
@@ -243,18 +236,22 @@ def _of_volcano(entry: DocumentEntry, words: _Words) -> Queue:
     weights = tuple(float(text) if "." in text else int(text) for text in texts)
     for weight in weights:
         _check_weight(parts["weights"], weight)
-    members = parts[words.members].texts(expected="an id or a name") if words.members in parts else ()
-    return Queue(path, weights, members, _capacity(parts, words))
+    return Queue(path, weights, _members(parts, shares) or (), _capacity(parts, shares))
 
 
-def _capacity(parts: Mapping[str, DocumentEntry], words: _Words) -> QueueCapacity:
+def _members(parts: Mapping[str, DocumentEntry], shares: FairShareSettings) -> tuple[str, ...] | None:
+    entry = parts.get(MEMBERS[shares.leaves])
+    return None if entry is None else entry.texts(expected="an id or a name")
+
+
+def _capacity(parts: Mapping[str, DocumentEntry], shares: FairShareSettings) -> QueueCapacity:
     """Return the promises of a queue; each must be at least as large as the one before it."""
     capacity: dict[str, dict[str, int]] = {}
     for promise in _PROMISES:
         capacity[promise] = {}
         for name, item in parts[promise].mapping().items() if promise in parts else ():
-            if name not in words.classes:
-                raise item.misnamed(f"a class that counts: {', '.join(words.classes)}")
+            if name not in shares.classes:
+                raise item.misnamed(f"a class that counts: {', '.join(shares.classes)}")
             capacity[promise][name] = item.whole_number()
             least = max(amounts.get(name, 0) for amounts in capacity.values())
             if capacity[promise][name] < least:

@@ -63,10 +63,9 @@ def profile_of_arguments(pasted: YamlMapping, devices: DeviceSettings) -> dict[s
     plugin = {"name": PLUGIN, "arguments": pasted.get("arguments", pasted)}
     document = pasted if "tiers" in pasted else {"tiers": [{"plugins": [plugin]}]}
     try:
-        profiles = _translated([document], devices).sections.get("profiles", {})
-    except (AttributeError, TypeError, ValueError):
-        profiles = {}
-    profile: dict[str, Any] = profiles.get(PROFILE, {})
+        profile: dict[str, Any] = _translated([document], devices).sections["profiles"][PROFILE]
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return {}
     return profile
 
 
