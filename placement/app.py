@@ -21,11 +21,10 @@ from placement.domain.search_plan import LIMITS, CandidateRequest, SearchLimits
 from placement.errors import ConfigurationError, InvalidAt
 from placement.policies import operations
 from placement.services.bulk_read import StandingAudit
-from placement.services.cloud_cache import load
-from placement.services.cloud_check import cloud_check
+from placement.services.cloud_cache import cloud_check, load
 from placement.services.fair_share.gate import PlainGate
 from placement.services.fair_share.shares import UsageCache
-from placement.services.fragmentation import FragmentationJudges
+from placement.services.fragmentation import judges_of
 from placement.services.health import Readiness
 from placement.services.journal import JournalPruner
 from placement.settings import Settings
@@ -92,7 +91,7 @@ def _server(settings: Settings, limits: SearchLimits, database: Database) -> Ser
     """Return what all requests share."""
     policy = Policy(settings, operations())
     policy.prepare()
-    judges, audit = FragmentationJudges(settings.planner.profiles), StandingAudit(database)
+    judges, audit = judges_of(settings.planner.profiles), StandingAudit(database)
     ranking = ranking_in_force(settings)
     load(database)
     meters = meters_for(database, settings, _flavors(settings))
@@ -105,12 +104,15 @@ def _server(settings: Settings, limits: SearchLimits, database: Database) -> Ser
         audit=audit,
         listeners=Listeners(database, settings.journal.listeners, on_change=meters.listening),
         readiness=Readiness(database),
-        background=(*_background(database, settings, audit), *judges.refreshing(database)),
+        background=(
+            *_background(database, settings, audit),
+            *[judge.refreshing(database) for judge in judges.values()],
+        ),
         plain_gate=_plain_gate(settings),
         locks=settings.locks_for_all,
         search=search_options(settings, limits),
         ranking=ranking,
-        judge=judges.judge_for(ranking.profile) if ranking else None,
+        judge=judges.get(ranking.profile.name) if ranking else None,
         meters=meters,
     )
 

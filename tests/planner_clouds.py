@@ -6,8 +6,7 @@ from typing import Any
 
 from placement.domain.planner_request import THE_DEVICE, Affinity, Exclusive, PlannerGroup, PlannerRequest, Within
 from placement.domain.search_plan import RequestGroup
-from placement.services.marks import ensure_trait
-from placement.services.resource_classes import ensure_class
+from placement.services.names import ensure_class, ensure_trait
 from placement.store.connection.database import Database
 from tests.clouds import SHARES
 from tests.small_clouds import AGGREGATES, UNKNOWN_TREE, Cloud, Inventory, Node, random_sets, some, uuid_of

@@ -5,13 +5,11 @@ from uuid import NAMESPACE_URL, uuid5
 
 from sqlalchemy import insert, select
 
-from placement.domain.allocation import Claim
-from placement.domain.inventory import Inventory
+from placement.domain.inventory import Claim, Inventory
 from placement.services.allocations import replace_allocations
 from placement.services.inventories import NewInventories, replace_inventories
-from placement.services.marks import ensure_trait, replace_aggregates, replace_provider_traits
+from placement.services.names import create_class, ensure_trait, replace_aggregates, replace_provider_traits
 from placement.services.providers import create_provider
-from placement.services.resource_classes import create_class
 from placement.store.connection.database import Database
 from placement.store.tables import learnt_work, metadata, planner_claims
 

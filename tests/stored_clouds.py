@@ -8,8 +8,7 @@ from typing import Any
 from flask import Flask
 from sqlalchemy import Connection, Table, insert, select, update
 
-from placement.services.marks import ensure_trait
-from placement.services.resource_classes import ensure_class
+from placement.services.names import ensure_class, ensure_trait
 from placement.store.connection.database import Database
 from placement.store.tables import (
     inventories,

@@ -25,8 +25,8 @@ from placement.candidates.search import Candidate
 from placement.domain.inventory import whole_capacity
 from placement.domain.search_plan import CandidateRequest, Plan
 from placement.errors import OutOfSteps
-from placement.services.allocation_candidates import Answer, allocation_candidates
-from placement.services.answer_texts import Question, TextsOfTree, WrittenAnswer, candidates_or_texts
+from placement.services.allocation_candidates import Answer, CandidateQuestion, allocation_candidates
+from placement.services.answer_texts import TextsOfTree, WrittenAnswer, WrittenForm, candidates_or_texts
 from placement.store.search.summaries import StockRow, Summaries, TreeMember
 from placement.telemetry.record import SearchSeen
 
@@ -246,16 +246,15 @@ def _dated(call: Call, pieces: Iterator[bytes]) -> Response:
 
 def _answer(call: Call, request: CandidateRequest, began: float) -> Answer | WrittenAnswer:
     """Answer, and report to the metrics what was seen since ``began``, even if the search ran out of steps."""
-    server, options = call.server, call.server.search
-    ranking, judge = call.ranking, server.judge
+    server, ranking = call.server, call.ranking
+    question = CandidateQuestion(request, server.search, ranking, server.judge)
     answer: Answer | WrittenAnswer
     try:
         if ranking is not None and call.since(29):  # Before, the limit may influence what a tree shows.
             name, write = (call.version, call.request.query_string), partial(texts_by_tree, version=call.version)
-            question = Question(name, request, options, ranking, write)
-            answer = candidates_or_texts(call.database, question, judge=judge)
+            answer = candidates_or_texts(call.database, question, WrittenForm(name, write))
         else:
-            answer = allocation_candidates(call.database, request, options, ranking, judge=judge)
+            answer = allocation_candidates(call.database, question)
     except OutOfSteps:
         server.meters.searched(SearchSeen(perf_counter() - began, trees=0, candidates=0, complete=False))
         raise

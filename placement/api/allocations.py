@@ -11,12 +11,11 @@ from placement.api.inventories import ALL as ALL_INVENTORIES
 from placement.api.inventories import inventory_of
 from placement.api.routing import Route
 from placement.api.versions import Versioned
-from placement.domain.allocation import Claim, ConsumerAllocations, ProviderAllocations
+from placement.domain.inventory import Claim, ConsumerAllocations, ProviderAllocations
 from placement.domain.names import MAX_NAME_LENGTH, NAME_PATTERN, UNTYPED, canonical_uuid, is_uuid_like
 from placement.errors import Invalid
 from placement.services import allocations as service
-from placement.services import reshaper
-from placement.services.reshaper import ReshapedInventories
+from placement.services.allocations import ReshapedInventories
 
 UUID_KEY = "[0-9a-fA-F-]{36}"
 
@@ -186,7 +185,7 @@ def reshape(call: Call) -> Response:
         for uuid, entry in body["inventories"].items()
     }
     locks = call.server.locks
-    reshaper.reshape(call.database, reshaped, claims_of(call, body["allocations"]), locks=locks)
+    service.reshape(call.database, reshaped, claims_of(call, body["allocations"]), locks=locks)
     return call.empty()
 
 

@@ -3,7 +3,7 @@
 import random
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -24,13 +24,13 @@ from placement.api.versions import Version, Versioned
 from placement.auth.policy import Policy
 from placement.candidates.ranking import Ranking
 from placement.domain.identity import Identity
-from placement.domain.places import PlaceLock
+from placement.domain.tree import PlaceLock
 from placement.errors import Forbidden, Invalid
 from placement.services.allocation_candidates import SearchOptions
 from placement.services.bulk_read import StandingAudit
 from placement.services.fair_share.gate import PlainGate
 from placement.services.fair_share.shares import UsageCache
-from placement.services.fragmentation import FragmentationJudge, FragmentationJudges
+from placement.services.fragmentation import FragmentationJudge
 from placement.services.health import Readiness
 from placement.settings import Settings
 from placement.store.connection.batching import BackgroundWork
@@ -130,7 +130,7 @@ class Server:
     usage_cache: UsageCache
     listeners: Listeners
     readiness: Readiness
-    fragmentation_judges: FragmentationJudges
+    fragmentation_judges: Mapping[str, FragmentationJudge]
     audit: StandingAudit
     plain_gate: PlainGate | None
     background: tuple[BackgroundWork, ...]

@@ -13,7 +13,7 @@ from placement.api.resource_providers import ONE_PROVIDER, body_for
 from placement.api.routing import Route
 from placement.domain.names import fitting_uuid
 from placement.errors import Invalid
-from placement.services import marks as service
+from placement.services import names as service
 from placement.store.marks import ProviderTraits, Trait
 
 AGGREGATES_RULE = "placement:resource_providers:aggregates:"

@@ -8,7 +8,7 @@ from placement.api.call import Call
 from placement.api.fields import Object, load, text
 from placement.api.routing import Route
 from placement.domain.names import CUSTOM_PATTERN
-from placement.services import resource_classes as service
+from placement.services import names as service
 from placement.store.resource_classes import ResourceClass
 
 RULE = "placement:resource_classes:"

@@ -15,16 +15,13 @@ from placement.api import (
 )
 from placement.api.call import Call
 from placement.api.planner import (
-    audit,
+    bulk_read,
     candidates,
     claims,
-    explain,
     fair_share,
     headroom,
-    inventory,
     journal,
     profiles,
-    scores,
     trees,
 )
 from placement.api.routing import Route, planner_route
@@ -40,16 +37,13 @@ PLAIN_ROUTES: tuple[Route, ...] = (
 )
 
 _PLANNER_RESOURCES: tuple[Route, ...] = (
-    *audit.ROUTES,
+    *bulk_read.ROUTES,
     *candidates.ROUTES,
     *claims.ROUTES,
-    *explain.ROUTES,
     *fair_share.ROUTES,
     *headroom.ROUTES,
-    *inventory.ROUTES,
     *journal.ROUTES,
     *profiles.ROUTES,
-    *scores.ROUTES,
     *trees.ROUTES,
 )
 

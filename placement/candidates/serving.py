@@ -13,8 +13,8 @@ import numpy as np
 
 from placement.cloud.columns import CloudColumns, CloudView, StockColumns, with_changes
 from placement.cloud.providers import Flags, Floats, Ints, ProviderColumns, places_in
-from placement.domain.overlay import AS_IT_IS, Overlay
 from placement.domain.search_plan import Demand, NamedIds, Plan
+from placement.domain.tree import AS_IT_IS, Overlay
 
 MILLION = 1_000_000.0
 

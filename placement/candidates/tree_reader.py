@@ -10,10 +10,8 @@ import numpy as np
 
 from placement.candidates.serving import Serving, Sharing
 from placement.cloud.providers import Flags, Floats, Ints, ProviderColumns, joined_ranges
-from placement.domain.overlay import Overlay
-from placement.domain.places import Places, Position
 from placement.domain.search_plan import Plan
-from placement.domain.tree import Tree
+from placement.domain.tree import Overlay, Places, Position, Tree
 
 BITS = 63
 """How many bits an element of a column has."""

@@ -6,7 +6,7 @@ from typing import Any, TextIO
 
 import click
 
-from placement.api.planner.audit import MAX_MINUTES, OLDER_THAN_MIN, audit_json
+from placement.api.planner.bulk_read import MAX_MINUTES, OLDER_THAN_MIN, audit_json
 from placement.cli.configuration import chosen_settings, readable
 from placement.cli.http_client import answered, answering, chosen_url
 from placement.cli.output import SOMETHING_FOUND, Document, PrintedCell, PrintedTable, Report, progress, show, whole

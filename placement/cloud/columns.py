@@ -15,7 +15,7 @@ import numpy as np
 
 from placement.cloud.providers import NO_PARENT, Flags, Floats, Ints, ProviderColumns, places_in
 from placement.domain.inventory import LARGEST_CAPACITY
-from placement.domain.overlay import MoreTrees, Overlay
+from placement.domain.tree import MoreTrees, Overlay
 
 
 class CloudRows(NamedTuple):

@@ -15,15 +15,11 @@ from placement.errors import InvalidAt
 
 @dataclass(frozen=True, slots=True)
 class DeviceType:
-    """One of Koordinator's device types.
+    """One of Koordinator's device types: the class in a device's inventory, and how much of it is a whole device.
 
-    Args:
-        resource_class: the class in a device's inventory.
-        whole: the amount of it that makes a whole device. Where it is 1, a request is a number of devices.
-        virtual_function: the class of its virtual functions, which are on a child provider; None if it has none.
-        label_prefix: the prefix of the traits that represent its labels.
-        resources: name by which pods request it -> how many of it make a whole device.
-        shared: the name by which pods say on how many devices they want shares.
+    Virtual functions, of a class of their own, are on a child provider. ``label_prefix`` begins the traits for its
+    labels. ``resources`` has how many of each name in pods make a whole device; by ``shared`` pods say on how many they
+    want shares.
     """
 
     resource_class: str
@@ -69,13 +65,9 @@ DEFAULT_HOST: Mapping[str, str] = MappingProxyType(
 class DeviceSettings:
     """The ``devices`` section of the planner file.
 
-    Args:
-        types: name -> Koordinator's device type.
-        base: last part of a hierarchical name -> resource class; parts not listed are classes themselves.
-        host: the same for names outside any group and for containers: a host's own resources.
-        labels: label of nodes -> prefix of the traits that represent it on the root, for conditions of pods.
-        same_pcie: the level that SamePCIe and PCIeLevel denote.
-        same_numa: the level that SameNUMANode denotes.
+    ``base`` maps the last part of hierarchical names to classes, ``host`` names outside any group, ``labels`` labels of
+    nodes to prefixes of the root's traits. ``same_pcie`` and ``same_numa`` are the levels that Koordinator's words
+    denote.
     """
 
     types: Mapping[str, DeviceType] = field(default_factory=lambda: DEFAULT_TYPES)
@@ -97,10 +89,7 @@ class DeviceSettings:
         return kinds[0].resource_class if kinds else None
 
     def amounts_by_class(self, amounts: Mapping[str, int | str], where: tuple[str | int, ...]) -> dict[str, int]:
-        """Return amounts under names or classes by class; whole numbers are in units of the class.
-
-        Raises:
-            InvalidAt: a name stands for no class, or an amount is not one of its class.
+        """Return amounts by class; whole numbers are in its units. InvalidAt for names and amounts that stand for none.
 
         >>> DeviceSettings().amounts_by_class({"cpu": 2, "memory": "8Gi", "koordinator.sh/rdma": 50}, ())
         {'VCPU': 2, 'MEMORY_MB': 8192, 'CUSTOM_RDMA_SHARE': 50}
@@ -134,15 +123,10 @@ Quantities = Mapping[str, int | str]
 def group_paths(
     written: Quantities, devices: DeviceSettings, where: tuple[str | int, ...] = ("paths",)
 ) -> dict[str, int]:
-    """Return hierarchical name -> amount, with resource classes as base names.
+    """Return hierarchical name -> amount, with resource classes as base names; InvalidAt for a malformed amount.
 
-    ``memory`` is the host's at the top level and a device's inside groups. An amount of 0 does not ask for the
-    resource.
-
-    See parts I-A, II and III of the document.
-
-    Raises:
-        InvalidAt: an amount is malformed, or an enumeration is outside groups.
+    ``memory`` is the host's at the top level and a device's inside groups. An amount of 0 asks for nothing. See parts
+    I-A, II and III of the document.
 
     >>> group_paths({"alpha.gpu/group/gpu/0/cards": 1, "memory": "1GiB", "gpu/0/memory": 0}, DeviceSettings())
     {'gpu/0/PGPU': 1, 'MEMORY_MB': 1024}

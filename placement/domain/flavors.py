@@ -131,7 +131,7 @@ class _FlavorDemand:
 
 
 def flavor_query(flavor: Flavor, *, root_required: Iterable[str] = ()) -> FlavorQuery:
-    """Return the query that nova sends to Placement for a flavor.
+    """Return the query that nova sends to Placement for a flavor; ValueError, saying why, if either refuses it.
 
     ``root_required`` has the traits that request filters of this cloud's nova add for each flavor.
 
@@ -139,9 +139,6 @@ def flavor_query(flavor: Flavor, *, root_required: Iterable[str] = ()) -> Flavor
     ... # doctest: +NORMALIZE_WHITESPACE
     FlavorQuery(query='resources=DISK_GB:20,MEMORY_MB:2048,PCPU:2&root_required=!COMPUTE_STATUS_DISABLED',
                 without_meaning=('hw:numa_nodes',))
-
-    Raises:
-        ValueError: nova or Placement refuses the flavor; the text says why.
     """
     specs = _effective(flavor.extra_specs)
     _check(flavor, specs)

@@ -10,11 +10,9 @@ MAX_ORIGIN_LENGTH = 255
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A caller.
+    """A caller; a system-scoped one, of ``system_scope`` "all", has no project.
 
-    ``system_scope`` is the token's system scope (``"all"``) or None; a system-scoped caller has no project.
-    ``domain_id`` is set only for a domain-scoped token. The fields for domains and for the service that relays the call
-    are known only with keystone; policy rules may refer to them.
+    Domains, and the service that relays the call, are known only with keystone; policy rules may refer to them.
     """
 
     user_id: str

@@ -1,12 +1,68 @@
-"""Inventory: how much of a resource class a provider has, and in which portions it can be allocated."""
+"""Inventories, what consumers hold or want to hold of them, and in which portions they can be allocated."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
-from placement.domain.allocation import StockName
 from placement.domain.quantities import ResourceAmounts
 from placement.errors import Conflict
+
+StockName = tuple[str, str]
+"""A provider's uuid and the name of a resource class; ``StockKey`` has their ids."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What one consumer is to hold from now on, replacing everything it holds: by provider uuid and class.
+
+    A type of None keeps the present one. A generation of None, if it is checked, means a consumer that must not exist
+    yet.
+    """
+
+    consumer_uuid: str
+    allocations: Mapping[str, ResourceAmounts]
+    project_id: str
+    user_id: str
+    consumer_type: str | None = None
+    checks_generation: bool = False
+    consumer_generation: int | None = None
+
+    def portions(self) -> Iterator[tuple[StockName, int]]:
+        """Yield each amount with the name of the stock to take it from."""
+        for provider_uuid, resources in self.allocations.items():
+            for class_name, amount in resources.items():
+                yield (provider_uuid, class_name), amount
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a consumer holds of a provider, and the generation of the one that an answer lists."""
+
+    generation: int
+    resources: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerAllocations:
+    """Everything one consumer holds. ``modified`` is naive UTC, or None if it was not recorded."""
+
+    shares: Mapping[str, Share]
+    project_id: str
+    user_id: str
+    consumer_generation: int
+    consumer_type: str | None
+    modified: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderAllocations:
+    """Everything held of one provider, by consumer uuid."""
+
+    generation: int
+    shares: Mapping[str, Share]
+    modified: datetime | None
+
 
 UNBOUNDED = 2**31 - 1
 LARGEST_CAPACITY = 2**45
@@ -95,15 +151,10 @@ class Supply:
 def check_fit(
     portions: Iterable[tuple[StockName, int]], supplies: Mapping[StockName, Supply], freed: Mapping[StockName, int]
 ) -> None:
-    """Refuse portions that break the rules of their inventories.
+    """Refuse portions that break the rules of their inventories (DoesNotFit), given what the same change gives back.
 
     A provider that is over capacity, because its inventory shrank, still accepts a change that does not increase its
     usage; otherwise nothing could be moved away from it step by step.
-
-    ``freed`` is what the same change gives back.
-
-    Raises:
-        DoesNotFit: for the first portion that does not fit.
     """
     taken: Counter[StockName] = Counter()
     for stock, amount in portions:

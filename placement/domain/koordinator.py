@@ -21,14 +21,10 @@ Instances = tuple[int | str, int]
 
 
 def in_planner_words(body: Annotations, devices: DeviceSettings) -> dict[str, Any]:
-    """Translate Koordinator's keys in a request body into the planner's groups, affinity and exclusive.
+    """Translate Koordinator's keys in a body into groups, affinity and exclusive; InvalidAt for what makes no sense.
 
-    A type takes no part in the joint allocation if nothing of it is requested, or all of it is (ApplyForAll).
-
-    After Koordinator's proposal "Device Allocate Hint APIs".
-
-    Raises:
-        InvalidAt: a device type or resource is unknown, or an amount makes no sense.
+    A type takes no part in the joint allocation if nothing of it is requested, or all of it is (ApplyForAll). After
+    Koordinator's proposal "Device Allocate Hint APIs".
 
     >>> body = {"requests": {"gpu": 4, "rdma": 1}, "device_joint_allocate": {"deviceTypes": ["gpu", "rdma"]}}
     >>> said = in_planner_words(body, DeviceSettings())
@@ -161,11 +157,7 @@ def _instances(name: str, requested: Fraction, body: Annotations, kind: DeviceTy
 
 
 def _units(name: str, amount: Fraction, kind: DeviceType) -> int:
-    """Return an amount of one device in units of its class, rounded up.
-
-    Raises:
-        InvalidAt: it is a share, and the class only counts whole devices; or it is more than the device has.
-    """
+    """Return an amount of one device in units of its class, rounded up; InvalidAt for a share of what is only whole."""
     if amount > kind.whole:
         raise InvalidAt((REQUESTS,), f"More than a whole device of the type {name} is requested of each device.")
     if kind.whole == 1 and amount != 1:

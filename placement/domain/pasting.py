@@ -25,10 +25,7 @@ _WRAPPED = re.compile(r"\|[ ]*\n[ ]*\|[ ]+\|")
 
 
 def flavor_of(entry: Mapping[str, Any]) -> Flavor:
-    """Return the flavor in an entry of ``openstack flavor list --long -f json`` or ``flavor show -f json``.
-
-    Raises:
-        ValueError: a number is none.
+    """Return the flavor in an entry of ``openstack flavor list --long -f json`` or ``show``; or ValueError.
 
     >>> flavor_of({"VCPUs": 2, "RAM": 512, "Swap": "", "Properties": "hw:numa_cpus.0='0,1', a='b'"}).extra_specs
     {'hw:numa_cpus.0': '0,1', 'a': 'b'}
@@ -112,14 +109,9 @@ _OF_NAMES = re.compile(r"(resources|required).*|root_required")
 def pasted(text: str, flavors: Mapping[str, str], root_required: Iterable[str] = ()) -> str:
     """Return the query string in pasted text, with the names of classes and traits in upper case.
 
-    Args:
-        text: a query string, a path or URL with one, a line of a log or a shell command that contains one, the name of
-            a flavor, or a flavor as ``openstack flavor show`` prints it.
-        flavors: the query strings of flavors by name.
-        root_required: the traits that nova's request filters add for each flavor.
-
-    Raises:
-        Invalid: nova refuses the flavor.
+    The text is a query string, a path or URL with one, a line of a log or a shell command, the name of a flavor, or a
+    flavor as ``openstack flavor show`` prints it: Invalid if nova refuses that. ``root_required`` has the traits that
+    nova's request filters add for each.
     """
     text = text.strip()
     if text in flavors:

@@ -19,12 +19,8 @@ THE_DEVICE = "device"
 class PlannerGroup:
     """A request group that ``count`` different providers serve, each in full.
 
-    Args:
-        group: what each provider must be and have.
-        count: the number of providers; a minimum with ``per_subtree``, unused with ``everything``.
-        per_subtree: one provider in each place that the primary group of its affinity uses.
-        everything: every healthy provider that matches; a tree where one of them has no room is not a candidate.
-        device: for a group of virtual functions, the requirements on the device they belong to, their parent.
+    ``per_subtree``: at least ``count``, one in each place of the primary group of its affinity. ``everything``: every
+    healthy provider that matches. ``device``: for virtual functions, the requirements on their parent, the device.
     """
 
     group: RequestGroup
@@ -67,10 +63,7 @@ class Exclusive:
 
 
 class ContainerPaths(NamedTuple):
-    """What one container asks for by hierarchical names.
-
-    ``prefix`` stands before its names in the answer; ``is_initial`` says that it runs before the others.
-    """
+    """What one container asks for by hierarchical names, and the prefix of these in the answer."""
 
     prefix: str
     paths: Mapping[str, int]
@@ -79,23 +72,18 @@ class ContainerPaths(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannerRequest:
-    """A whole request. It has either groups or ``paths``.
+    """A whole request. It has either groups, at most one of them unsuffixed, or ``paths``.
 
     Args:
-        groups: at most one of them unsuffixed.
-        isolate, same_subtree, root_required, root_forbidden: as in a CandidateRequest.
         affinity, within, exclusive: rules about places. A level is a name from the planner file or a trait.
         avoided_trees: trees to leave out, each by the uuid of any of its providers; unknown ones are ignored.
         paths: the first container's request as hierarchical name -> amount, ``Gpugrp1/R0/gpu/0/PGPU``.
-        containers: the same for further containers, which run at the same time.
-        init_containers: the same for containers that run before these, one after the other.
+        containers, init_containers: the same for those that run at the same time, and one by one before these.
         written: the name in ``paths`` that asked for a class or trait of a group, for groups that came from there.
         translate: whether each group of ``paths`` that omits outer groups gets ones of its own.
         distinct: whether sibling groups of ``paths`` must get different providers.
         profile: the name of a ranking profile; None for the one in force, or the request's own.
-        limit: the maximum number of candidates.
-        per_tree: the maximum number of candidates per tree.
-        explain: whether the answer reports what was left after each step.
+        limit, per_tree: the most candidates in all, and of each tree.
     """
 
     groups: tuple[PlannerGroup, ...] = ()
@@ -181,12 +169,9 @@ class FabricLevel:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """A rule to keep members in as few places as possible.
+    """A rule to keep members in as few places of a level as possible; if ``required``, in one.
 
-    Args:
-        level: the level of those places.
-        required: whether anything but a single place is refused.
-        group_size: the size of groups, if members come in groups: each group in one place, no two groups in the same.
+    With a ``group_size``, members come in groups: each in one place, no two in the same.
     """
 
     level: FabricLevel

@@ -52,10 +52,7 @@ _POD_LEVEL = ("cpu", "memory", "hugepages-")
 
 @dataclass(frozen=True, slots=True)
 class PastedPod:
-    """What a pod requests.
-
-    ``words`` has its request under Koordinator's three keys, with annotations parsed, and ``root_required``.
-    """
+    """What a pod requests under Koordinator's three keys and ``root_required``, and what of it is not applied."""
 
     words: dict[str, Any]
     ignored: tuple[str, ...] = ()
@@ -64,17 +61,10 @@ class PastedPod:
 def pasted_pod(
     document: PodDocument, devices: DeviceSettings, *, task: str | None = None, ignores_unknown: bool = False
 ) -> PastedPod:
-    """Return what a pod requests.
+    """Return what a pod, or a document with the template of one, requests; of several tasks, the one named ``task``.
 
-    Args:
-        document: a pod, or a document with the template of one: a Job, a CronJob, a Deployment, Volcano's Job.
-        devices: what resources and labels stand for.
-        task: the name of one of several tasks.
-        ignores_unknown: whether to leave out conditions that are not applied, instead of refusing them.
-
-    Raises:
-        InvalidAt: an annotation is not JSON, an amount or a part is malformed, there is no container, or a condition
-            is not applied.
+    ``ignores_unknown`` leaves out conditions that are not applied. Otherwise these are InvalidAt, as is what is
+    malformed.
 
     >>> pod = {"spec": {"containers": [{"resources": {"requests": {"nvidia.com/gpu": "4", "memory": "1Gi"}}}]}}
     >>> pasted_pod(pod, DeviceSettings())
@@ -269,11 +259,7 @@ class _PodReader:
         self._ignored.append(_text(path))
 
     def _note_condition(self, path: PodPath, reason: str = "This condition is not applied") -> None:
-        """Note a condition that is not applied.
-
-        Raises:
-            InvalidAt: the request does not say that such conditions are to be ignored.
-        """
+        """Note a condition that is not applied; InvalidAt unless such conditions are to be ignored."""
         if not self._ignores_unknown:
             raise InvalidAt(path, f"{reason}; {IGNORE} leaves it out.")
         self._note(path)

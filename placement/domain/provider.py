@@ -7,11 +7,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A resource provider as stored in the database.
-
-    For the root of a tree, ``parent_uuid`` is None and ``root_uuid`` its own. ``modified`` is naive UTC, or None if it
-    was not recorded.
-    """
+    """A resource provider as stored. A root has no parent and is its own root; ``modified`` is naive UTC."""
 
     id: int
     uuid: str
@@ -28,9 +24,8 @@ class Provider:
 class ProviderFilter:
     """Which providers to list. All conditions must hold, each for the provider alone.
 
-    ``resources`` are amounts it must have left. It must have a trait of each set in ``required``, be in an aggregate of
-    each set in ``member_of``, and match nothing in ``forbidden`` or ``forbidden_aggregates``. ``in_tree`` is the uuid
-    of any provider of its tree.
+    It must have a trait of each set in ``required``, be in an aggregate of each set in ``member_of``, and match nothing
+    that is forbidden. ``in_tree`` is the uuid of any provider of its tree.
     """
 
     name: str | None = None
@@ -45,7 +40,7 @@ class ProviderFilter:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Where to move a provider and its subtree: under another provider, or (None) to the root of a tree of its own.
+    """Where to move a provider with its subtree: under another one, or (None) to the root of a tree of its own.
 
     Unless ``from_anywhere``, only a provider that has no parent yet may move.
     """

@@ -22,22 +22,14 @@ LARGEST_AMOUNT = 2**63 - 1
 
 
 def sum_of_amounts(earlier: int, amount: int) -> int:
-    """Add two amounts of a class.
-
-    Raises:
-        ValueError: there is no such amount.
-    """
+    """Add two amounts of a class; ValueError if there is no such amount."""
     if earlier + amount > LARGEST_AMOUNT:
         raise ValueError(f"The amount is above {LARGEST_AMOUNT}.")
     return earlier + amount
 
 
 def amount_in(resource_class: str, quantity: int | str) -> int:
-    """Convert a quantity to the unit of a resource class; bytes are rounded up.
-
-    Raises:
-        ValueError: it has a unit but the class is not counted in bytes, or it is not a whole number. The text suggests
-            what to write instead.
+    """Convert a quantity to the unit of a class, bytes rounded up; ValueError, with a suggestion, if it is none.
 
     >>> amount_in("MEMORY_MB", "1GiB"), amount_in("DISK_GB", "2T"), amount_in("VCPU", "4"), amount_in("MEMORY_MB", 512)
     (1024, 1863, 4, 512)
@@ -53,13 +45,10 @@ def amount_in(resource_class: str, quantity: int | str) -> int:
 
 
 def quantity_in_manifest(name: str, resource_class: str, quantity: object) -> Fraction:
-    """Convert what a Kubernetes manifest asks for of the resource ``name`` to the unit of a class, not rounded.
+    """Convert what a manifest asks for of the resource ``name`` to the unit of a class, not rounded; or ValueError.
 
     As in Kubernetes, memory and storage without a unit are bytes. A resource that has the class's own name is counted
     as the class is.
-
-    Raises:
-        ValueError: it is not a quantity, or it is in bytes and the class is not.
 
     >>> quantity_in_manifest("cpu", "VCPU", "1500m"), quantity_in_manifest("MEMORY_MB", "MEMORY_MB", "1024")
     (Fraction(3, 2), Fraction(1024, 1))

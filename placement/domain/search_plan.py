@@ -25,11 +25,9 @@ UNSUFFIXED = ""
 class RequestGroup:
     """One group of a request.
 
-    A *granular* group (with a suffix) is served by a single provider. The unsuffixed group may take each of its
-    resource classes from a different provider of the tree, or from a sharing provider.
-
-    ``required`` is a conjunction of any-of sets of traits, ``member_of`` one of any-of sets of aggregates. A granular
-    group without resources only requires that a matching provider exists.
+    A *granular* group (with a suffix) is served by a single provider; without resources, it only requires that one
+    exists. The unsuffixed group may take each of its classes from a different provider of the tree, or from a sharing
+    one. ``required`` and ``member_of`` are conjunctions of any-of sets.
     """
 
     suffix: str = UNSUFFIXED
@@ -48,15 +46,10 @@ class RequestGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateRequest:
-    """A whole request.
+    """A whole request, with at most one unsuffixed group.
 
-    Args:
-        groups: at most one unsuffixed group, and any number of granular ones.
-        isolate: whether every granular group needs a provider of its own.
-        same_subtree: sets of suffixes; among the providers of each set, one is an ancestor of all others.
-        root_required, root_forbidden: traits that the root of the tree must have, or must lack.
-        limit: the maximum number of candidates.
-        combines_nested: whether several providers of one tree may serve one request (microversion 1.29).
+    ``same_subtree``: among the providers of each set of suffixes, one is an ancestor of all others.
+    ``combines_nested``: whether several providers of one tree may serve one request (microversion 1.29).
     """
 
     groups: tuple[RequestGroup, ...]
@@ -72,8 +65,8 @@ class CandidateRequest:
 class Demand:
     """What slots ask of a provider: amounts as (class, amount), under the conditions of a group.
 
-    A demand that ``ignores_usage`` matches every healthy provider that meets the conditions and has capacity at all,
-    whether or not it has room.
+    If it ``ignores_usage``, every provider that meets the conditions and has capacity at all matches, with room or
+    without.
     """
 
     resources: tuple[tuple[str, int], ...]
@@ -150,9 +143,8 @@ class Plan:
 class NamedIds:
     """The ids of the names in a request. Names that the database does not know are absent.
 
-    ``shares`` says whether any provider shares with other trees; ``levels`` are the traits of the requested levels,
-    None for one that no provider has; ``locks`` are the requested locks that have inventory, each with the trait of its
-    level, None if every provider is a place of it.
+    ``levels`` are the traits of the requested levels, None for one that no provider has; ``locks`` the requested locks
+    that have inventory, each with the trait of its level, None if every provider is a place of it.
     """
 
     classes: Mapping[str, int]
@@ -214,8 +206,6 @@ class SearchLimits:
     """The limits of one search, the same for every request; tests make them small.
 
     Args:
-        steps_per_tree: the maximum number of steps for searching one tree.
-        steps_per_request: the maximum for all trees together.
         placements: the maximum number of providers that the candidates of an answer name: some 60 MB of JSON.
         first_trees: the number of trees in the first portion if the best come first, or the number of candidates wanted
             if that is larger: a statement costs more than a few trees.

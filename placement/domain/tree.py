@@ -1,14 +1,206 @@
-"""Trees as the search sees them: which of their providers can serve what, and how much room they have."""
+"""Trees as the search sees them: how providers are nested, where they lie, what they have, and what is assumed of that.
 
-from collections.abc import Collection, Iterable, Mapping, MutableMapping
+A set of places of a level, such as NUMA nodes or PCIe switches, is an integer, a *place mask*, so what a candidate
+touches is an OR over its providers. Bits are unique within a tree and reused in the next one. Where the provider that a
+place is named after matters, its *anchor*, there are positions instead of masks.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from typing import NamedTuple
 
 from placement.domain.inventory import UNBOUNDED
-from placement.domain.overlay import Overlay
-from placement.domain.places import NOWHERE, Places, Position, upwards, with_all_above
+from placement.domain.quantities import ResourceAmounts, summed
+
+
+class PlaceLock(NamedTuple):
+    """The lock of a level: whoever has taken all of the class at a place holds that exclusively, with everything below.
+
+    The trait makes a provider a place of the level; None if every provider is one.
+    """
+
+    resource_class: str
+    trait: str | None
+
+
+Parents = Mapping[int, int | None]
+"""Provider -> its parent, None for roots."""
+
+
+def upwards(provider: int, parents: Parents) -> Iterator[int]:
+    """Yield a provider and its ancestors, the root last; a cycle, which a DBA can create, ends it."""
+    visited = set[int]()
+    ancestor: int | None = provider
+    while ancestor is not None and ancestor not in visited:
+        visited.add(ancestor)
+        yield ancestor
+        ancestor = parents.get(ancestor)
+
+
+def with_all_above(providers: Iterable[int], parents: Parents) -> set[int]:
+    """Return some providers with all their ancestors. O(size of the result)."""
+    ancestry = set[int]()
+    for provider in providers:
+        # The ancestors of a provider already found have been found as well.
+        ancestor: int | None = provider
+        while ancestor is not None and ancestor not in ancestry:
+            ancestry.add(ancestor)
+            ancestor = parents.get(ancestor)
+    return ancestry
+
+
+def without_cycles(parents: Parents) -> dict[int, int | None]:
+    """Return the parents, with providers of a cycle, and all below one, as roots: an odd database may have some.
+
+    >>> without_cycles({1: None, 2: 1, 3: 4, 4: 3, 5: 3})
+    {1: None, 2: 1, 3: None, 4: None, 5: None}
+    """
+    roots = true_roots(parents)
+    return {provider: None if roots[provider] is None else parent for provider, parent in parents.items()}
+
+
+def true_roots(parents: Parents) -> dict[int, int | None]:
+    """Return the root of each provider, or None if its ancestry ends at an unknown one or in a cycle. O(providers)."""
+    roots: dict[int, int | None] = {}
+    for start in parents:
+        path: list[int] = []
+        on_path: set[int] = set()
+        ancestor: int | None = start
+        while ancestor is not None and ancestor in parents and ancestor not in roots and ancestor not in on_path:
+            path.append(ancestor)
+            on_path.add(ancestor)
+            ancestor = parents[ancestor]
+        if ancestor is None:
+            root: int | None = path[-1] if path else None
+        elif ancestor in on_path:
+            root = None
+        else:
+            root = roots.get(ancestor)
+        roots.update(dict.fromkeys(path, root))
+    return roots
+
+
+Position = tuple[int | None, ...]
+"""For each level, outermost first, the anchor of a provider's place; None if it lies in none."""
+
+
+class Places(NamedTuple):
+    """Where the providers of one tree lie: the places of each that lies in any, and of each level, outermost first."""
+
+    masks: Mapping[int, int]
+    levels: tuple[int, ...]
+
+    def around(self, providers: Iterable[int]) -> int:
+        """Return the places that any of these providers lies in."""
+        return reduce(or_, [self.masks.get(provider, 0) for provider in providers], 0)
+
+    def touched(self, touched: int) -> tuple[int, ...]:
+        """Count a set of places by level."""
+        return tuple([(touched & places).bit_count() for places in self.levels])
+
+    def counts(self, touched: int) -> tuple[int, ...]:
+        """Count the same way, but at least 1 for each level: hosts without NUMA nodes are as compact as with one."""
+        return tuple([max(1, (touched & places).bit_count()) for places in self.levels])
+
+
+NOWHERE = Places({}, ())
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The levels of a request, outermost first, each with its trait: the file's, then traits that the request names."""
+
+    names: tuple[str, ...]
+    traits: tuple[str, ...]
+
+    def named(self, level: str) -> str:
+        """Return the name of a level that may be written as its trait."""
+        return self.names[self.traits.index(level)] if level in self.traits else level
+
+
+ProviderAmounts = Mapping[int, ResourceAmounts]
+"""Provider id -> resource class -> amount."""
+
+
+@dataclass(frozen=True, slots=True)
+class MoreTrees:
+    """Empty trees like another one: its root, and how many."""
+
+    like: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """How the hypothetical cloud differs from a snapshot.
+
+    Args:
+        changes: the change in usage by provider and class; negative for less.
+        held: places that would be held exclusively: nobody else takes anything in or below them.
+        avoided: the roots of trees to leave out. Others may still take what these share with them.
+        gone: the roots of those of them that share nothing either.
+        more: empty trees besides; a view has them (``cloud.columns``), a search does not look into them.
+
+    >>> overlay = Overlay().taking({7: {"VCPU": 2}}).releasing({7: {"VCPU": 3}, 8: {"PGPU": 1}})
+    >>> overlay.changes, sorted(overlay.released)
+    ({7: {'VCPU': -1}, 8: {'PGPU': -1}}, [7, 8])
+    """
+
+    changes: ProviderAmounts = field(default_factory=dict)
+    held: frozenset[int] = frozenset()
+    avoided: frozenset[int] = frozenset()
+    gone: frozenset[int] = frozenset()
+    more: tuple[MoreTrees, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing differs."""
+        return not (self.changes or self.held or self.avoided or self.more)
+
+    @property
+    def classes(self) -> set[str]:
+        """The classes of which more or less is in use."""
+        return {name for amounts in self.changes.values() for name in amounts}
+
+    @property
+    def released(self) -> frozenset[int]:
+        """The providers with less in use of some class, which may be able to serve again."""
+        less = [provider for provider, amounts in self.changes.items() if min(amounts.values(), default=0) < 0]
+        return frozenset(less)
+
+    def taking(self, amounts: ProviderAmounts, *, held: Collection[int] = ()) -> "Overlay":
+        """Return a copy with more in use, and more places held exclusively."""
+        changed = {provider: summed([self.changes.get(provider, {}), more]) for provider, more in amounts.items()}
+        return replace(self, changes={**self.changes, **changed}, held=self.held.union(held))
+
+    def releasing(self, amounts: ProviderAmounts) -> "Overlay":
+        """Return a copy with less in use."""
+        return self.taking(
+            {provider: {name: -amount for name, amount in less.items()} for provider, less in amounts.items()}
+        )
+
+    def within(self, providers: Collection[int]) -> "Overlay":
+        """Return a copy restricted to some providers, without avoided trees.
+
+        >>> Overlay({7: {"VCPU": 1}, 8: {"VCPU": 2}}, frozenset({8, 9})).within([7, 9])
+        Overlay(changes={7: {'VCPU': 1}}, held=frozenset({9}), avoided=frozenset(), gone=frozenset(), more=())
+        """
+        changed = {provider: self.changes[provider] for provider in providers if provider in self.changes}
+        return Overlay(changed, self.held.intersection(providers))
+
+    def avoiding(self, roots: Collection[int]) -> "Overlay":
+        """Return a copy that avoids further trees."""
+        return replace(self, avoided=self.avoided.union(roots))
+
+    def without(self, roots: Collection[int]) -> "Overlay":
+        """Return a copy in which further trees are gone, and whatever they share with others."""
+        return replace(self, avoided=self.avoided.union(roots), gone=self.gone.union(roots))
+
+
+AS_IT_IS = Overlay()
 
 
 @dataclass(slots=True)
@@ -16,15 +208,12 @@ class Tree:
     """The matching providers of one tree, and of those that share with it.
 
     Args:
-        root: the id of the root provider, which identifies the tree in the search.
-        options: for each demand of the plan, the ids of the providers that can serve it, in the order they are tried:
-            ascending, or as ``lay_out`` sorts them.
+        options: for each demand of the plan, who can serve it, in the order tried: by id, or as ``lay_out`` sorts them.
         room: (provider, contended class) -> how much all slots together may take there.
         met: provider -> a bit mask of the plan's trait sets that it meets.
-        parents: the parent of each provider, None for roots; filled only for requests with same_subtree.
+        parents: filled only for requests with same_subtree.
         root_of: the root of each provider that shares with other trees, and so may not be of this one.
         sharing: all providers that share with other trees and can serve something of the request.
-        places: the places that the providers lie in; none if levels do not matter.
     """
 
     root: int
@@ -37,9 +226,7 @@ class Tree:
     places: Places = NOWHERE
 
     def lay_out(self, places: Places, around: Mapping[int, float]) -> None:
-        """Set the places of the providers, and sort the options by fit.
-
-        The fullest come first, ties by id. All slots then prefer the same NUMA node.
+        """Set the places of the providers, and sort the options by fit: the fullest first, for all slots alike.
 
         ``around`` has how much of the whole request fits where an option lies (``Layout.around``).
         """
@@ -60,10 +247,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """A provider's capacity of a resource class, its usage, and the units it comes in.
-
-    The units are the inventory's if they have been read; otherwise they restrict nothing.
-    """
+    """A provider's capacity of a class, its usage, and the units it comes in, which restrict nothing by default."""
 
     capacity: int
     used: int
@@ -102,10 +286,7 @@ class Stock:
 
 
 class ProviderStocks(dict[str, Stock]):
-    """A provider's stocks by class. Never modified, so providers with equal stocks may share them.
-
-    The hash is computed once: it is part of what tells hosts apart (``candidates.planner.planner_trees``).
-    """
+    """A provider's stocks by class, never modified. The hash, part of what tells hosts apart, is computed once."""
 
     @cached_property
     def _hash(self) -> int:
@@ -138,11 +319,6 @@ class PlannerTree:
     """The providers of one tree, and of those that share with it, in detail.
 
     Args:
-        root: the id of the root provider.
-        parents: the parent of each provider.
-        names: the name of each provider.
-        traits: the traits of each provider that has any.
-        stocks: the stocks of each provider that has any.
         positions: the anchor of each provider's place at each level.
         places: the same places as masks, for the tree's own providers.
         foreign_providers: the providers that belong to other trees.

@@ -1,29 +1,30 @@
-"""Find candidates: the use case behind GET /allocation_candidates."""
+"""Find candidates, and explain why there are none: behind GET /allocation_candidates and /planner/v1/explain."""
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
+from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.compose.slots import RequestBudget
 from placement.candidates.explain.conditions import Condition, ConditionKind
-from placement.candidates.explain.explain import quick_cause
+from placement.candidates.explain.explain import explain, quick_cause
+from placement.candidates.explain.explanation import Explanation
 from placement.candidates.explain.masks import ConditionMasks
 from placement.candidates.fragmentation import host_demands
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of, shared_by
 from placement.candidates.search import Candidate, candidates_in, found_candidates
 from placement.candidates.tree_order import TreeOrder, least_places
 from placement.candidates.tree_reader import TreeReader
-from placement.domain.places import PlaceLock
 from placement.domain.search_plan import LIMITS, CandidateRequest, NamedIds, Plan, SearchLimits, plan_for
-from placement.domain.tree import Tree
+from placement.domain.tree import PlaceLock, Tree
 from placement.errors import OutOfSteps
 from placement.services.cloud_cache import cloud_in, ids_in
 from placement.services.fragmentation import FragmentationJudge
-from placement.services.resource_classes import classes_in_families
 from placement.store.connection.database import Transaction, reads_anywhere
+from placement.store.search.names import Named, named_providers
 from placement.store.search.summaries import Summaries, TreeMember, tree_summaries
 
 
@@ -31,9 +32,8 @@ from placement.store.search.summaries import Summaries, TreeMember, tree_summari
 class SearchOptions:
     """The operator's options for generating candidates, as in the reference.
 
-    ``max_candidates`` limits how many are generated (None: no limit), ``breadth_first`` takes one from each tree before
-    the second of any, ``shuffled`` returns a random sample instead of the first ones. ``limits`` bound each search.
-    ``locks`` are the locks of places: a place whose lock is fully used serves nobody.
+    At most ``max_candidates`` are generated; ``breadth_first`` takes one from each tree before the second of any;
+    ``shuffled`` returns a random sample. A place whose lock, one of ``locks``, is fully used serves nobody.
     """
 
     max_candidates: int | None = None
@@ -44,13 +44,33 @@ class SearchOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """Candidates in order, with all providers of the trees they touch.
+class CandidateQuestion:
+    """A request with the operator's options, and the ranking in force with the judge of its profile, if any."""
 
-    ``taken_from`` are the roots of the trees that resources are taken from: a granular group without resources may be
-    served by yet another one. ``complete`` is False if the search ran out of steps, or the answer grew too large,
-    before everything requested was seen. ``cause`` says why there are no candidates at all. ``serving_others`` are
-    providers of these trees that serve only candidates beyond the limit, for microversions that list them (< 1.29).
+    request: CandidateRequest
+    options: SearchOptions = SearchOptions()
+    ranking: Ranking | None = None
+    judge: FragmentationJudge | None = None
+
+    @property
+    def limit(self) -> int | None:
+        """How many candidates to look for; None for all. A random sample needs them all."""
+        limits = (None if self.options.shuffled else self.request.limit, self.options.max_candidates)
+        return min([limit for limit in limits if limit is not None], default=None)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """All that decides whether there are candidates, besides the cloud."""
+        return self.request, self.options, self.ranking and self.ranking.profile
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Candidates in order, with all providers of the trees they touch; ``cause`` says why there are none at all.
+
+    ``taken_from`` are the roots of the trees that resources are taken from. ``complete`` is False if the search ran out
+    of steps, or the answer grew too large. ``serving_others`` are providers that serve only candidates beyond the
+    limit.
     """
 
     plan: Plan
@@ -63,80 +83,41 @@ class Answer:
 
 
 def answer_to(
-    tx: Transaction,
-    request: CandidateRequest,
-    options: SearchOptions,
-    ranking: Ranking | None = None,
-    *,
-    judge: FragmentationJudge | None = None,
+    tx: Transaction, question: CandidateQuestion, *, plan: Plan | None = None, ids: NamedIds | None = None
 ) -> Answer:
-    """Find the candidates for a request, in one snapshot; best first if there is a ranking.
+    """Find candidates in one snapshot, best first if there is a ranking; Invalid, or OutOfSteps without a result.
 
-    ``judge`` belongs to the ranking's profile, if that has one.
-
-    Raises:
-        Invalid: a resource class or trait does not exist.
-        OutOfSteps: the search ran out of steps before it found anything.
+    ``plan`` and ``ids`` are those of the request, if they are known already.
     """
-    plan = plan_for(request)
-    ids = ids_in(tx, plan, ranking.levels if ranking else (), locks=options.locks)
-    return answer_for(tx, request, options, ranking, plan=plan, ids=ids, judge=judge)
+    ranking = question.ranking
+    plan = plan or plan_for(question.request)
+    ids = ids or ids_in(tx, plan, ranking.levels if ranking else (), locks=question.options.locks)
+    if ranking is None:
+        return _searched(tx, question, plan, ids=ids)
+    answer: Answer | None = cloud_in(tx).reason_for_nothing(question.key)
+    if answer is None:
+        answer = _searched(tx, question, plan, ids=ids)
+        if answer.cause is not None:
+            # A reserve is kept more easily the less is idle.
+            cloud_in(tx).note_nothing(question.key, answer, lasts=not ranking.profile.filters)
+    return answer
 
 
 allocation_candidates = reads_anywhere(answer_to)
 
 
-def answer_for(
-    tx: Transaction,
-    request: CandidateRequest,
-    options: SearchOptions,
-    ranking: Ranking | None,
-    *,
-    plan: Plan,
-    ids: NamedIds,
-    judge: FragmentationJudge | None,
-) -> Answer:
-    """Find the same, given the plan of the request and the ids of the names in it."""
-    if ranking is None:
-        return _searched(tx, request, options, plan=plan, ids=ids, ranking=ranking, judge=judge)
-    cloud, question = cloud_in(tx), asked_for(request, options, ranking)
-    answer: Answer | None = cloud.reason_for_nothing(question)
-    if answer is None:
-        answer = _searched(tx, request, options, plan=plan, ids=ids, ranking=ranking, judge=judge)
-        if answer.cause is not None:
-            # A reserve is kept more easily the less is idle.
-            cloud.note_nothing(question, answer, lasts=not ranking.profile.filters)
-    return answer
-
-
-def asked_for(request: CandidateRequest, options: SearchOptions, ranking: Ranking) -> tuple[object, ...]:
-    """Return all that decides whether a request has candidates, besides the cloud."""
-    return request, options, ranking.profile
-
-
-def _searched(
-    tx: Transaction,
-    request: CandidateRequest,
-    options: SearchOptions,
-    *,
-    plan: Plan,
-    ids: NamedIds,
-    ranking: Ranking | None,
-    judge: FragmentationJudge | None,
-) -> Answer:
-    """Search for candidates."""
-    # A random sample needs them all.
-    bounds = (None if options.shuffled else request.limit, options.max_candidates)
-    limit, limits = min([bound for bound in bounds if bound is not None], default=None), options.limits
+def _searched(tx: Transaction, question: CandidateQuestion, plan: Plan, *, ids: NamedIds) -> Answer:
+    request, options, ranking, limit = question.request, question.options, question.ranking, question.limit
+    cloud, limits = cloud_in(tx), options.limits
     # Places matter only to a ranking, and only if any provider anchors one.
     with_places = ranking is not None and any(ids.levels)
-    reader = cloud_in(tx).reader(plan, ids, with_places=with_places, adds_up=True)
+    reader = cloud.reader(plan, ids, with_places=with_places, adds_up=True)
     order = None
     if ranking is not None:
-        scores = _scores(tx, reader, ranking=ranking, judge=judge)
+        scores = _scores(tx, reader, ranking=ranking, judge=question.judge)
         places_tell = with_places and ranking.profile.compactness and limit is not None and plan.counted
         least = partial(least_places, reader.serving, plan.counted, levels=ids.levels) if places_tell else None
-        order = TreeOrder(reader, scores, limit=limit, kept=cloud_in(tx).kept, least=least, limits=limits)
+        order = TreeOrder(reader, scores, limit=limit, kept=cloud.kept, least=least, limits=limits)
     budget = RequestBudget(per_tree=limits.steps_per_tree, per_request=limits.steps_per_request)
     candidates = found_candidates(
         reader, order, budget=budget, limit=limit, breadth_first=options.breadth_first, limits=limits
@@ -148,23 +129,17 @@ def _searched(
         return _with_providers(tx, request, reader, candidates=candidates, budget=budget)
     if budget.was_hit:
         raise OutOfSteps
-    is_filtered = order is not None and order.scores.filters and _has_any(tx, request, options)
+    unfiltered = CandidateQuestion(replace(request, limit=1), replace(options, max_candidates=None, shuffled=False))
+    is_filtered = order is not None and order.scores.filters and answer_to(tx, unfiltered).candidates
     cause = Condition(ConditionKind.PROPORTION) if is_filtered else quick_cause(plan, ConditionMasks(reader.serving))
     return Answer(plan, [], Summaries(), frozenset(), cause=cause)
-
-
-def _has_any(tx: Transaction, request: CandidateRequest, options: SearchOptions) -> bool:
-    """Tell whether a request has candidates if no profile leaves any out."""
-    return bool(
-        answer_to(tx, replace(request, limit=1), replace(options, max_candidates=None, shuffled=False)).candidates
-    )
 
 
 def _scores(tx: Transaction, reader: TreeReader, *, ranking: Ranking, judge: FragmentationJudge | None) -> TreeScores:
     """Return what scores the trees."""
     demands, kept = host_demands(reader.plan), cloud_in(tx).kept
     fragmentation = judge.in_snapshot(tx).fragmentation(reader, demands, kept) if judge else None
-    scored_by = amounts_of(reader.plan), ranking, classes_in_families(tx, ranking), fragmentation
+    scored_by = amounts_of(reader.plan), ranking, cloud_in(tx).classes_in_families(ranking.profile), fragmentation
     return TreeScores(*scored_by, shared=shared_by(reader))
 
 
@@ -225,3 +200,43 @@ def _serving(providers: AbstractSet[int], plan: Plan, trees: Iterable[Tree], bud
             waiting.difference_update(choice)
             serving |= providers & {*choice}
     return serving
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """An explanation, with the names of the providers it mentions, by id."""
+
+    explanation: Explanation
+    providers: Mapping[int, Named]
+
+
+def explained(
+    tx: Transaction,
+    request: CandidateRequest,
+    *,
+    locks: Sequence[PlaceLock] = (),
+    profile: RankingProfile | None = None,
+    only_root: int | None = None,
+) -> Explained:
+    """Explain a request, for one tree or all; a profile may leave candidates out. Invalid for unknown names."""
+    plan = plan_for(request)
+    explanation = explain(plan, condition_masks(tx, plan, locks=locks, only_root=only_root))
+    if explanation.trees_with_candidates and profile is not None and profile.filters:
+        first = CandidateQuestion(replace(request, limit=1), SearchOptions(locks=tuple(locks)), Ranking(profile))
+        if not answer_to(tx, first).candidates:
+            explanation = explanation.left_out_by_profile()
+    return Explained(explanation, named_providers(tx, explanation.providers()))
+
+
+explanation_of = reads_anywhere(explained)
+
+
+def condition_masks(
+    tx: Transaction,
+    plan: Plan,
+    *,
+    locks: Sequence[PlaceLock] = (),
+    only_root: int | None = None,
+) -> ConditionMasks:
+    """Return the conditions of a plan, in one tree or all; Invalid for unknown names. Held places serve nobody."""
+    return ConditionMasks(cloud_in(tx).serving(plan, ids_in(tx, plan, locks=locks)), only_root=only_root)

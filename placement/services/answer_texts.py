@@ -18,14 +18,12 @@ from typing import NamedTuple
 from placement.allocators.ranking_profile import Counts
 from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.compose.slots import RequestBudget
-from placement.candidates.ranking import Key, Ranking, TreeScores, amounts_of
+from placement.candidates.ranking import Key, TreeScores, amounts_of
 from placement.candidates.tree_order import KeyOrder, KeyQueue, kept_order
-from placement.domain.search_plan import CandidateRequest, NamedIds, Plan, plan_for
+from placement.domain.search_plan import NamedIds, Plan, plan_for
 from placement.domain.tree import Tree
-from placement.services.allocation_candidates import Answer, SearchOptions, answer_for, asked_for
+from placement.services.allocation_candidates import Answer, CandidateQuestion, answer_to
 from placement.services.cloud_cache import cloud_in, ids_in
-from placement.services.fragmentation import FragmentationJudge
-from placement.services.resource_classes import classes_in_families
 from placement.store.connection.database import Transaction, reads_anywhere
 from placement.store.search.summaries import tree_summaries
 
@@ -67,26 +65,11 @@ Trees = Mapping[int, WrittenTree | None]
 """What trees contribute, by root; None for nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A request that may have been asked before."""
+class WrittenForm(NamedTuple):
+    """A form of answers to ranked requests: its name, and what writes an answer in it."""
 
     name: Hashable
-    request: CandidateRequest
-    options: SearchOptions
-    ranking: Ranking
     write: Write
-
-    @property
-    def key(self) -> Hashable:
-        """All but the database that an answer depends on."""
-        return "texts", self.name, self.options, id(self.ranking.profile), self.ranking.levels
-
-    @property
-    def limit(self) -> int | None:
-        """How many candidates are wanted; None for all."""
-        limits = (self.request.limit, self.options.max_candidates)
-        return min([limit for limit in limits if limit is not None], default=None)
 
 
 class WrittenAnswer(NamedTuple):
@@ -97,46 +80,41 @@ class WrittenAnswer(NamedTuple):
 
 
 @reads_anywhere
-def candidates_or_texts(
-    tx: Transaction, question: Question, *, judge: FragmentationJudge | None = None
-) -> Answer | WrittenAnswer:
-    """Answer a question in one snapshot: with the texts of trees if it was asked before, else as a search does.
-
-    Raises:
-        Invalid: a resource class or trait does not exist.
-        OutOfSteps: the search ran out of steps before it found anything.
-    """
-    request, options, ranking = question.request, question.options, question.ranking
-    plan = plan_for(request)
-    ids = ids_in(tx, plan, ranking.levels, locks=options.locks)
-    written = written_answer(tx, question, plan=plan, ids=ids) if judge is None else None
-    if written is not None and written.candidates:
-        return written
-    return answer_for(tx, request, options, ranking, plan=plan, ids=ids, judge=judge)
+def candidates_or_texts(tx: Transaction, question: CandidateQuestion, form: WrittenForm) -> Answer | WrittenAnswer:
+    """Answer with the texts of trees if the same was asked before, else as a search does; raises as ``answer_to``."""
+    plan, ranking = plan_for(question.request), question.ranking
+    ids = ids_in(tx, plan, ranking.levels if ranking else (), locks=question.options.locks)
+    is_kept = ranking is not None and question.judge is None
+    written = written_answer(tx, question, form, plan=plan, ids=ids) if is_kept else None
+    return written if written is not None and written.candidates else answer_to(tx, question, plan=plan, ids=ids)
 
 
-def written_answer(tx: Transaction, question: Question, *, plan: Plan, ids: NamedIds) -> WrittenAnswer | None:
-    """Return the answer in a snapshot as texts; None if it has to be searched for."""
-    cloud, options, ranking = cloud_in(tx), question.options, question.ranking
-    if cloud.version is None or question.limit == 0 or any(group.in_tree for group in question.request.groups):
+def written_answer(
+    tx: Transaction, question: CandidateQuestion, form: WrittenForm, *, plan: Plan, ids: NamedIds
+) -> WrittenAnswer | None:
+    """Return the answer to a ranked request in a snapshot as texts; None if it has to be searched for."""
+    cloud, ranking, limit = cloud_in(tx), question.ranking, question.limit
+    is_in_tree = any(group.in_tree for group in question.request.groups)
+    if ranking is None or cloud.version is None or limit == 0 or is_in_tree:
         return None
-    before = _texts_before(tx, question, ids)
-    if before is None or cloud.reason_for_nothing(asked_for(question.request, options, ranking)) is not None:
+    key = "texts", form.name, question.options, id(ranking.profile), ranking.levels
+    before = _texts_before(tx, key, ids)
+    if before is None or cloud.reason_for_nothing(question.key) is not None:
         return None
-    amounts, families = amounts_of(plan), classes_in_families(tx, ranking)
+    amounts, families = amounts_of(plan), cloud.classes_in_families(ranking.profile)
     scores = TreeScores(amounts, replace(ranking, seed=None), families)
-    search = _SearchOfWritten(tx, plan, ids, question=question, scores=scores, before=before)
+    search = _SearchOfWritten(tx, plan, ids, question=question, write=form.write, scores=scores, before=before)
     order, answer = kept_order(search.reader, scores, cloud.kept), None
-    if order is not None and not search.reader.shares and (question.limit or len(order) <= MAX_WITHOUT_LIMIT):
+    if order is not None and not search.reader.shares and (limit or len(order) <= MAX_WITHOUT_LIMIT):
         if not ranking.is_certain:
             order = KeyOrder(TreeScores(amounts, ranking, families).shuffled(order.keys), order.among)
         answer = search.answer(order)
     if answer is None:
-        cloud.kept.keep(question.key, _REFUSED, size=0)
+        cloud.kept.keep(key, _REFUSED, size=0)
     elif search.new:
         texts = search.to_keep()
-        is_too_large = question.limit is None and texts.size > MOST_WITHOUT_LIMIT
-        cloud.kept.keep(question.key, _REFUSED if is_too_large else texts, size=0 if is_too_large else texts.size)
+        is_too_large = limit is None and texts.size > MOST_WITHOUT_LIMIT
+        cloud.kept.keep(key, _REFUSED if is_too_large else texts, size=0 if is_too_large else texts.size)
     return answer
 
 
@@ -156,12 +134,9 @@ class _NamesInText(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _KeptTexts:
-    """What trees contribute to one request.
+    """What trees contribute to one request, with the names in the texts.
 
-    Args:
-        ids: the ids of the names in the request; None before it has been asked for twice.
-        names: the names in the texts.
-        is_refused: whether its answer is not the sum of its trees, or too large to keep.
+    ``ids`` is None before it has been asked for twice; ``is_refused``: no sum of its trees, or too large to keep.
     """
 
     ids: NamedIds | None = None
@@ -180,12 +155,12 @@ class _KeptTexts:
 _REFUSED = _KeptTexts(is_refused=True)
 
 
-def _texts_before(tx: Transaction, question: Question, ids: NamedIds) -> _KeptTexts | None:
+def _texts_before(tx: Transaction, key: Hashable, ids: NamedIds) -> _KeptTexts | None:
     """Return the texts that are current in a snapshot; None if none are to be used, or on the first request."""
     kept_texts = cloud_in(tx).kept
-    kept = kept_texts.find(question.key)
+    kept = kept_texts.find(key)
     if kept is None:
-        kept_texts.keep(question.key, _KeptTexts(), size=0)
+        kept_texts.keep(key, _KeptTexts(), size=0)
         return None
     before: _KeptTexts = kept.value
     if before.is_refused:
@@ -204,13 +179,15 @@ class _SearchOfWritten:
         plan: Plan,
         ids: NamedIds,
         *,
-        question: Question,
+        question: CandidateQuestion,
+        write: Write,
         scores: TreeScores,
         before: _KeptTexts,
     ) -> None:
         self._tx = tx
         self._plan = plan
         self._question = question
+        self._write = write
         self._scores = scores
         self._before = before
         self._steps_of_tree = MAX_COMBINATIONS * (len(plan.slots) + 2)
@@ -286,7 +263,7 @@ class _SearchOfWritten:
             providers = tree_summaries(self._tx, served.keys())
             classes, traits = self._names
             self._names = _NamesInText({**classes, **providers.class_names}, {**traits, **providers.trait_names})
-            texts = self._question.write(Answer(self._plan, candidates, providers, frozenset(served)))
+            texts = self._write(Answer(self._plan, candidates, providers, frozenset(served)))
             self.new.update({root: WrittenTree(counts, texts[root]) for root, (counts, _choices) in served.items()})
         return not budget.was_hit
 

@@ -43,11 +43,7 @@ def _read(tx: Transaction, provider_filter: ProviderFilter) -> BulkRead:
 
 
 capacity = reads_once(capacity_rows)
-
-
 allocations = reads_once(allocation_rows)
-
-
 trees_in = reads_once(hosts_in)
 
 
@@ -73,7 +69,7 @@ def audit(
 ) -> AuditFindings:
     """Look for everything that an audit finds; without a list of ``existing`` consumers, not for others.
 
-    Only consumers of a type count, and younger ones than ``older_than`` do not: the list may not have them yet.
+    Consumers younger than ``older_than`` do not count: the list may not have them yet.
     """
     connection = tx.connection
     ownerless: Sequence[Ownerless] = ()

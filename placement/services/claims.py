@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from placement.domain.allocation import Claim, StockName
-from placement.domain.inventory import Supply, check_fit
-from placement.domain.places import Parents, PlaceLock, upwards
+from placement.domain.inventory import Claim, StockName, Supply, check_fit
+from placement.domain.tree import Parents, PlaceLock, upwards
 from placement.errors import ConcurrentUpdate, Conflict, Invalid
 from placement.store import allocations as store
 from placement.store.allocations import HeldKey, HeldRow, StockKey
@@ -36,31 +35,27 @@ from placement.store.search.names import named_providers, parents_in
 
 @dataclass(frozen=True)
 class Situation:
-    """The locked state that a set of claims meets.
+    """The locked state that a set of claims meets: consumers and providers by uuid, the ids of classes, all that exist.
 
-    Args:
-        owners: the future owner of each consumer that will hold something.
-        consumers: the existing consumers, by uuid.
-        held: the allocations of these consumers.
-        providers: the existing providers that the claims name, by uuid.
-        class_ids: the ids of the existing resource classes that the claims name.
+    ``owners`` are the future ones of consumers that will hold something, ``held`` is what consumers hold now, of
+    classes with the names ``held_classes``.
     """
 
     owners: dict[str, ConsumerOwner]
     consumers: dict[str, Consumer]
     held: list[HeldRow]
+    held_classes: Mapping[int, str]
     providers: dict[str, LockedProvider]
     class_ids: dict[str, int]
 
     @cached_property
     def freed(self) -> Counter[StockName]:
-        """What the consumers currently hold of the providers and classes named in the claims."""
+        """What the consumers currently hold of the providers named in the claims."""
         uuids = {provider.id: provider.uuid for provider in self.providers.values()}
-        names = {id_: name for name, id_ in self.class_ids.items()}
         freed: Counter[StockName] = Counter()
         for held in self.held:
-            if held.provider_id in uuids and held.class_id in names:
-                freed[uuids[held.provider_id], names[held.class_id]] += held.used
+            if held.provider_id in uuids:
+                freed[uuids[held.provider_id], self.held_classes[held.class_id]] += held.used
         return freed
 
     @cached_property
@@ -81,7 +76,10 @@ def meet(tx: Transaction, claims: Sequence[Claim], provider_uuids: Iterable[str]
     named = {*provider_uuids, *(uuid for claim in claims for uuid in claim.allocations)}
     providers = _locked(tx, named, {row.provider_id for row in held})
     class_ids = tx.names.classes.ids(tx.connection, {name for claim in claims for (_, name), _ in claim.portions()})
-    return Situation(owners, consumers, held, providers, class_ids)
+    held_classes = {id_: name for name, id_ in class_ids.items()}
+    if unnamed := {row.class_id for row in held} - held_classes.keys():
+        held_classes |= tx.names.classes.names(tx.connection, unnamed)
+    return Situation(owners, consumers, held, held_classes, providers, class_ids)
 
 
 def _owners(tx: Transaction, claims: Collection[Claim]) -> dict[str, ConsumerOwner]:
@@ -109,12 +107,7 @@ def _locked(tx: Transaction, named: Collection[str], extra_ids: Collection[int])
 
 
 def check(claims: Sequence[Claim], situation: Situation) -> None:
-    """Refuse claims based on an outdated state, or that name something that does not exist.
-
-    Raises:
-        ConcurrentUpdate: a consumer is at another generation. nova matches the sentence.
-        Invalid: there is no such provider or resource class.
-    """
+    """Refuse claims on an outdated state (ConcurrentUpdate, which nova matches), or unknown names (Invalid)."""
     for claim in claims:
         actual = situation.generations.get(claim.consumer_uuid)
         if claim.checks_generation and claim.consumer_generation != actual:
@@ -153,16 +146,17 @@ def supplies_and_locks(
 def carry_out(
     tx: Transaction, claims: Sequence[Claim], situation: Situation, supplies: Mapping[StockName, Supply]
 ) -> None:
-    """Replace what the consumers hold by what they claim, and increment the generations of everything involved.
-
-    Raises:
-        DoesNotFit: the supplies do not allow it.
-    """
+    """Replace what consumers hold by what they claim, and increment all generations; DoesNotFit if supplies forbid."""
     if new := {uuid: owner for uuid, owner in situation.owners.items() if uuid not in situation.consumers}:
         # Before the fit is checked: of several that create the same consumer, all but one have to fail because of that.
         insert_consumers(tx, new)
     check_fit([portion for claim in claims for portion in claim.portions()], supplies, situation.freed)
-    store.replace_allocations(tx, situation.held, _claimed_amounts(claims, situation))
+    amounts = {
+        HeldKey(claim.consumer_uuid, situation.providers[uuid].id, situation.class_ids[name]): amount
+        for claim in claims
+        for (uuid, name), amount in claim.portions()
+    }
+    store.replace_allocations(tx, situation.held, amounts)
     store.advance_providers(tx, _touched(claims, situation))
     kept = [consumer for uuid, consumer in situation.consumers.items() if uuid in situation.owners]
     if kept:
@@ -171,19 +165,8 @@ def carry_out(
         delete_consumers(tx, gone)
 
 
-def _claimed_amounts(claims: Sequence[Claim], situation: Situation) -> dict[HeldKey, int]:
-    return {
-        HeldKey(claim.consumer_uuid, situation.providers[uuid].id, situation.class_ids[name]): amount
-        for claim in claims
-        for (uuid, name), amount in claim.portions()
-    }
-
-
 def _touched(claims: Sequence[Claim], situation: Situation) -> set[int]:
-    """Return the providers whose generation changes: those named, and those of consumers that give up everything.
-
-    A provider that a consumer merely moves away from keeps its generation, as in the reference.
-    """
+    """Return whose generation changes: those named, and those of consumers that give up all, as in the reference."""
     cleared = {claim.consumer_uuid for claim in claims if not claim.allocations}
     named = {situation.providers[uuid].id for claim in claims for uuid in claim.allocations}
     return named | {held.provider_id for held in situation.held if held.consumer_uuid in cleared}
@@ -202,13 +185,10 @@ class HeldExclusively(Conflict):
 
 
 def refuse_held_places(tx: Transaction, claims: Sequence[Claim], situation: Situation, *, locks: UsedLocks) -> None:
-    """Refuse claims, already carried out, that take from places that others hold exclusively.
+    """Refuse claims, already carried out, that take from places that others hold exclusively: HeldExclusively.
 
     A consumer that was in such a place before it was held, and does not hold it, may keep what it has there, move it
     within the place, and pass it on to other consumers among the claims; only taking more is refused.
-
-    Raises:
-        HeldExclusively: with the place's name.
     """
     ids = {uuid: situation.providers[uuid].id for claim in claims for uuid in claim.allocations}
     held = held_around(tx, locks, [*ids.values()]) if locks and ids else []

@@ -1,6 +1,8 @@
 """What a worker caches of clouds from request to request, made exact in each request's snapshot.
 
 A request reads which trees its own snapshot shows changed since a value was worked out, and works out only these again.
+Whoever writes past the journal's triggers leaves caches wrong. So a few random trees are compared with the tables again
+and again; one difference is enough to drop everything. It shows as well where kept usage is wrong.
 """
 
 import logging
@@ -12,19 +14,31 @@ from weakref import ref
 
 import numpy as np
 
+from placement.allocators.entries import WILDCARD
+from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.planner.planner_trees import ProviderNames
 from placement.candidates.serving import Serving
 from placement.candidates.tree_reader import TreeReader
 from placement.cloud.columns import CloudColumns
 from placement.cloud.derived import BYTES_OF_FACT, Derived, KeptInState
 from placement.cloud.providers import Flags, Ints, ProviderColumns
-from placement.domain.places import PlaceLock
 from placement.domain.search_plan import NamedIds, Plan
+from placement.domain.tree import PlaceLock
 from placement.errors import PlacementError
 from placement.services.tree_history import TreeHistory
+from placement.store.connection.batching import BackgroundWork
 from placement.store.connection.database import Database, Transaction, reads
+from placement.store.journal.triggers import doubt_usage
 from placement.store.journal.watched import AGGREGATE, PROVIDER, TRAIT
-from placement.store.search.cloud_rows import aggregates_of, cloud_rows, members_of_aggregates, owners_of_traits
+from placement.store.resource_classes import all_classes
+from placement.store.search.cloud_rows import (
+    aggregates_of,
+    cloud_rows,
+    members_of_aggregates,
+    newest_root,
+    owners_of_traits,
+    rows_from_tables,
+)
 from placement.store.search.names import ids_for, names_in
 
 LOG = logging.getLogger(__name__)
@@ -109,24 +123,29 @@ class CloudInSnapshot:
         return Serving(plan, ids, columns=self.columns, sets=self.sets, adds_up=adds_up)
 
     def reader(self, plan: Plan, ids: NamedIds, *, with_places: bool = False, adds_up: bool = False) -> TreeReader:
-        """Return what takes the trees that can serve a plan from the columns.
-
-        ``with_places``: whether places matter. ``adds_up``: whether all slots take from a tree at the same time.
-        """
+        """Return what takes the trees that can serve a plan from columns; ``adds_up``: all slots take at once."""
         serving = self.serving(plan, ids, levels=ids.levels if with_places else (), adds_up=adds_up)
         return TreeReader(serving, partial(self._tx.names.classes.ids, self._tx.connection), with_places=with_places)
+
+    def classes_in_families(self, profile: RankingProfile) -> list[str]:
+        """Return all classes if a profile names scarce ones by family; otherwise none, since none is needed."""
+        strategy = profile.strategy
+        named = [*(strategy.sra.resources if strategy.sra else ())]
+        named += strategy.proportional.reserve if strategy.proportional else ()
+        has_families = any(name.endswith(WILDCARD) for name in named)
+        return [class_.name for class_ in all_classes(self._tx)] if has_families else []
 
     def reason_for_nothing(self, question: tuple[object, ...]) -> Any:
         """Return why a request finds nothing; None if it is not known to find nothing.
 
-        Where little is left, the same is asked again and again, and to find nothing takes longest. ``question`` is all
-        that the reason depends on besides the trees and names.
+        Where little is left, the same is asked again and again, and to find nothing takes longest.
         """
         return next((nothing.reason for nothing in self._nothing_found() if nothing.question == question), None)
 
     def note_nothing(self, question: tuple[object, ...], reason: object, *, lasts: bool = False) -> None:
         """Remember why a request finds nothing, until a tree changes; or if it ``lasts``, until one has more left."""
-        self._keep_nothing((_Nothing(question, reason, lasts), *self._nothing_found()[: MAX_REASONS - 1]))
+        others = [nothing for nothing in self._nothing_found() if nothing.question != question]
+        self._keep_nothing((_Nothing(question, reason, lasts), *others[: MAX_REASONS - 1]))
 
     def _nothing_found(self) -> Sequence["_Nothing"]:
         kept = self.kept.find(NOTHING_FOUND)
@@ -283,3 +302,76 @@ def _load(tx: Transaction) -> None:
     cloud = cloud_in(tx)
     if cloud.version is not None:
         _ = cloud.columns
+
+
+TREES = 5
+"""How many to compare at once, besides the newest."""
+
+EVERY_S = 1.0
+
+EXAMPLES = 3
+"""How many rows to log of each side."""
+
+Shown = Sequence[tuple[float, ...]]
+
+
+class Difference(NamedTuple):
+    """The rows of some trees that only the columns or only the tables have, and whether kept usage differs."""
+
+    cached: Shown
+    stored: Shown
+    is_of_usage: bool
+
+
+def cloud_check(database: Database) -> BackgroundWork:
+    """Return the work of comparing what a worker has cached."""
+    return BackgroundWork(lambda: compare_some(database), name="cloud check", first_s=EVERY_S, every_s=EVERY_S)
+
+
+def compare_some(database: Database) -> None:
+    """Compare a few trees of a database and of its standby; at the first difference, drop all that is cached of it."""
+    for checked in (database, *([database.standby.database] if database.standby else [])):
+        if checked.cloud_cache is None:
+            continue
+        try:
+            difference = _difference(checked)
+        except PlacementError as error:
+            LOG.info("Cached trees could not be compared with the tables: %s", error.message)
+            continue
+        if difference is not None:
+            _drop(checked, difference)
+
+
+def _drop(database: Database, difference: Difference) -> None:
+    LOG.error(
+        "What is cached of some provider trees is not what the tables hold: %s instead of %s. Somebody may write past "
+        "the triggers. All that is cached is dropped%s; run 'placement db check'.",
+        difference.cached[:EXAMPLES],
+        difference.stored[:EXAMPLES],
+        ", and usage is summed" if difference.is_of_usage else "",
+    )
+    if difference.is_of_usage:
+        doubt_usage(database)
+    cache_of(database).history.drop()
+    database.note_drop("difference")
+
+
+@reads
+def _difference(tx: Transaction) -> Difference | None:
+    history = cache_of(tx.database).history
+    version, newest = history.version(tx), newest_root(tx)
+    sample = version and history.random_trees(version, TREES, also=() if newest is None else (newest,))
+    if not sample:
+        return None
+    columns, roots = sample
+    summed = columns.summed  # Requests sum further classes meanwhile.
+    cached = columns.shown(roots, summed)
+    stored = CloudColumns.from_rows(rows_from_tables(tx, roots)).shown(roots, summed)
+    if cached == stored:
+        return None
+    kept = CloudColumns.from_rows(cloud_rows(tx, roots)).shown(roots, summed)
+    return Difference(_without(cached, stored), _without(stored, cached), kept != stored)
+
+
+def _without(rows: Shown, excluded: Shown) -> Shown:
+    return [row for row in rows if row not in excluded]

@@ -1,104 +1,195 @@
-"""The judges of what requests leave of devices: one for each profile that says so.
+"""The judges of what requests leave of devices, one for each profile that says so, and the work that they expect.
 
-The total supply and the expected work are refreshed in the background (``expected_work.py``). A profile that names no
-flavors learns them from the requests that it judges.
+The expected work on a cloud's devices is configured, or learnt from requests and allocations. It is read again in the
+background, with the total supply.
 """
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
-from typing import NamedTuple
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
 
-from placement.allocators.fragmentation.hosts import FragmentationSettings
+import numpy as np
+
+from placement.allocators.entries import best_match
+from placement.allocators.fragmentation.hosts import DeviceSupply, DeviceTask, FragmentationSettings
+from placement.allocators.fragmentation.mix import LearntMix, size_of, work_of
 from placement.allocators.fragmentation.outlook import Outlook
 from placement.allocators.ranking_profile import RankingProfile
-from placement.candidates.fragmentation import DeviceJudge, HostDemand
-from placement.services.expected_work import Picture, WorkLearner, picture_of, read_picture
+from placement.candidates.fragmentation import DeviceJudge, HostDemand, tasks_of
+from placement.cloud.columns import CloudColumns
+from placement.services.cloud_cache import cloud_in
 from placement.store.connection.batching import BackgroundWork
-from placement.store.connection.database import Database, Transaction
+from placement.store.connection.database import Database, Transaction, reads, writes
+from placement.store.marks import traits_matching
+from placement.store.planner_rows import lock_learnt, read_learnt, write_learnt
 
 LOG = logging.getLogger(__name__)
+
+FIRST_NEWS = 8
+"""So many allocations are worth a look if fewer were known."""
+
+MAX_FLAVORS = 256
+"""How many different tasks to expect, the most frequent ones."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What was read of a cloud in one snapshot: ids of classes, kinds of devices by provider, and the total supply.
+
+    ``expected`` says how often each task is, ``learnt_since`` when that began to be learnt, in seconds, if it was.
+    """
+
+    settings: FragmentationSettings
+    class_ids: Mapping[str, int]
+    kinds: Mapping[int, str]
+    supply: DeviceSupply
+    expected: Mapping[DeviceTask, float]
+    learnt_since: float | None = None
+
+    @cached_property
+    def judge(self) -> DeviceJudge:
+        """The judge by this picture, who keeps what is computed from it."""
+        return DeviceJudge(Outlook(self.expected, self.supply), self.settings, self.kinds, self.class_ids)
+
+    def is_like(self, other: "Picture") -> bool:
+        """Tell whether another picture leads to the same scores."""
+        return self._decisive == other._decisive
+
+    @property
+    def _decisive(self) -> tuple[object, ...]:
+        expected = [(task.form, often) for task, often in self.expected.items()]
+        return self.class_ids, self.kinds, self.supply, expected
+
+
+@reads
+def read_picture(tx: Transaction, settings: FragmentationSettings, profile: str) -> Picture:
+    """Return the picture of a cloud, in a snapshot of its own."""
+    return picture_of(tx, settings, profile)
+
+
+def picture_of(tx: Transaction, settings: FragmentationSettings, profile: str) -> Picture:
+    """Return the same within the caller's transaction."""
+    class_ids = tx.names.classes.ids(tx.connection, frozenset(settings.classes))
+    if settings.devices not in class_ids:
+        return Picture(settings, {}, {}, DeviceSupply({}, settings.size), {})
+    kinds = _kinds(tx, settings)
+    supply = _supply(cloud_in(tx).columns, settings, class_ids, kinds=kinds)
+    if settings.flavors:
+        named = {flavor.task: float(flavor.weight) for flavor in settings.flavors.values()}
+        return Picture(settings, class_ids, kinds, supply, named)
+    mix = _mix(read_learnt(tx, profile), settings)
+    expected = mix.expected(MAX_FLAVORS) if mix else {}
+    return Picture(settings, class_ids, kinds, supply, expected, mix.since if mix else None)
+
+
+def _kinds(tx: Transaction, settings: FragmentationSettings) -> dict[int, str]:
+    """Return the kind of each provider that has one, the first trait of several."""
+    if not settings.kinds:
+        return {}
+    names = {trait.id: trait.name for trait in traits_matching(tx) if best_match(settings.kinds, trait.name)}
+    columns, sets, kinds = cloud_in(tx).columns, cloud_in(tx).sets, dict[int, str]()
+    sets.read_traits(names)
+    for trait_id in sorted(names, reverse=True):
+        kinds |= dict.fromkeys(columns.providers.ids[sets.with_trait(trait_id)].tolist(), names[trait_id])
+    return kinds
+
+
+def _supply(
+    columns: CloudColumns, settings: FragmentationSettings, class_ids: Mapping[str, int], *, kinds: Mapping[int, str]
+) -> DeviceSupply:
+    providers, devices = columns.providers, columns.stock(class_ids[settings.devices])
+    is_there, units = devices.capacity >= 1, Counter[str]()
+    at, capacity = devices.at[is_there], devices.capacity[is_there].astype(np.int64)
+    for provider, amount in zip(providers.ids[at].tolist(), capacity.tolist(), strict=True):
+        units[kinds.get(provider, "")] += amount
+    per_host, largest = int(np.bincount(providers.trees[at]).max(initial=0)), dict.fromkeys(settings.beside, 0)
+    for name in settings.beside:
+        if name in class_ids:  # A provider with more reserved than there is has nothing.
+            stock = columns.stock(class_ids[name])
+            in_trees = np.bincount(providers.trees[stock.at], np.maximum(0, np.trunc(stock.capacity)))
+            largest[name] = int(in_trees.max(initial=0))
+    return DeviceSupply(units, settings.size, largest, per_host or 1)
+
 
 MAX_SCORES = 300_000
 """How many scores to keep, about fifty megabytes, before all are dropped."""
 
 
-class _PictureInUse(NamedTuple):
-    """A picture, and the judge by it, who keeps what is computed from it."""
-
-    picture: Picture
-    judge: DeviceJudge
-
-
 class FragmentationJudge:
-    """Judges requests by what they leave of devices, as a profile says. Shared by threads.
+    """Judges requests by what they leave of devices, as the settings of a profile say. Shared by threads.
 
-    Args:
-        settings: the profile's settings.
-        profile: its name.
+    A profile that names no flavors learns them: a worker counts what is news, and adds it to the database now and then.
     """
 
     def __init__(self, settings: FragmentationSettings, profile: str = "") -> None:
         self.settings = settings
         self._profile = profile
-        self._first = threading.Lock()
-        self._in_use: _PictureInUse | None = None
-        self._learner = None if settings.flavors else WorkLearner(settings, profile)
+        self._lock = threading.Lock()
+        self._picture: Picture | None = None
+        self._learns = not settings.flavors
+        self._news = LearntMix(time.time())
+        self._allocated = 0
+        self._saved_size = 0.0
         self._refreshing: BackgroundWork | None = None
 
     def note_asked(self, demands: Iterable[HostDemand]) -> None:
         """Learn from a request that could be served."""
-        if self._learner is not None and self._in_use is not None:
-            self._learner.note_asked(demands, self._in_use.picture.supply.units)
+        if not self._learns or self._picture is None:
+            return
+        if work := work_of(tasks_of(demands, self.settings, self._picture.supply.units)):
+            with self._lock:
+                self._news.note_asked(work)
 
     def note_allocated(self, allocations: Iterable[Mapping[str, int]]) -> None:
-        """Learn from what a new consumer was given, provider by provider; begin to refresh if much is new."""
-        if self._learner is not None and self._learner.note_allocated(allocations) and self._refreshing is not None:
-            self._refreshing.due = 0.0
+        """Learn from what a new consumer was given of each provider; refresh once as much is new as was old."""
+        demands = [HostDemand(amounts, 1, ()) for amounts in allocations] if self._learns else []
+        if size := size_of(work_of(tasks_of(demands, self.settings, ()))):
+            with self._lock:
+                self._news.note_allocated(size)
+                self._allocated += 1
+                is_much = self._allocated == max(FIRST_NEWS, round(self._saved_size))
+            if is_much and self._refreshing is not None:
+                self._refreshing.due = 0.0
 
     def latest(self) -> DeviceJudge | None:
         """Return the judge by the latest picture, None before there is one."""
-        return self._in_use.judge if self._in_use else None
+        return self._picture.judge if self._picture else None
 
     def in_snapshot(self, tx: Transaction) -> DeviceJudge:
         """Return the judge by the latest picture; the first request reads it."""
-        if self._in_use is None:
-            with self._first:
-                if self._in_use is None:
-                    self._use(picture_of(tx, self.settings, self._profile))
-        elif self._in_use.judge.scored > MAX_SCORES:
-            self._use(self._in_use.picture)
-        assert self._in_use is not None
-        return self._in_use.judge
-
-    def _use(self, picture: Picture) -> None:
-        outlook, class_ids = Outlook(picture.expected, picture.supply), picture.class_ids
-        self._in_use = _PictureInUse(picture, DeviceJudge(outlook, self.settings, picture.kinds, class_ids))
+        if self._picture is None:
+            with self._lock:
+                self._picture = self._picture or picture_of(tx, self.settings, self._profile)
+        elif self._picture.judge.scored > MAX_SCORES:
+            self._picture = replace(self._picture)
+        return self._picture.judge
 
     def picture(self, database: Database) -> Picture:
         """Return the picture in force; before anything was judged, the one that would be."""
-        return self._in_use.picture if self._in_use else read_picture(database, self.settings, self._profile)
+        return self._picture or read_picture(database, self.settings, self._profile)
 
     def refreshing(self, database: Database) -> BackgroundWork:
         """Return the work that refreshes this judge now and then."""
-        self._refreshing = BackgroundWork(
-            partial(self._refresh_quietly, database),
-            name="refresh-expected-work",
-            first_s=self.settings.refresh_s,
-            every_s=self.settings.refresh_s,
-        )
+        every_s, work = self.settings.refresh_s, partial(self._refresh_quietly, database)
+        self._refreshing = BackgroundWork(work, name="refresh-expected-work", first_s=every_s, every_s=every_s)
         return self._refreshing
 
     def refresh(self, database: Database) -> None:
         """Save what was learnt and read the picture again; keep everything computed if nothing relevant has changed."""
-        if self._learner is not None:
-            self._learner.save(database)
-        if self._in_use is None:
+        with self._lock:
+            news, self._news, self._allocated = self._news, LearntMix(time.time()), 0
+        if not news.is_empty:
+            self._saved_size = _add(database, self.settings, self._profile, news=news, now=time.time())
+        if self._picture is None:
             return  # The first request reads it.
         picture = read_picture(database, self.settings, self._profile)
-        if not picture.is_like(self._in_use.picture):
-            self._use(picture)
+        if not picture.is_like(self._picture):
+            self._picture = picture
 
     def _refresh_quietly(self, database: Database) -> None:
         try:
@@ -107,21 +198,25 @@ class FragmentationJudge:
             LOG.exception("The expected work on devices could not be read again; the previous mix stays in force.")
 
 
-class FragmentationJudges:
-    """The judges of those profiles that have one."""
+@writes
+def _add(tx: Transaction, settings: FragmentationSettings, profile: str, *, news: LearntMix, now: float) -> float:
+    """Add to what a profile has learnt; return how much it has learnt in all."""
+    mix = _mix(lock_learnt(tx, profile), settings) or LearntMix(news.since)
+    mix.add(news, now)
+    write_learnt(tx, profile, {"of": [settings.size, *settings.classes], **mix.document()})
+    return mix.total
 
-    def __init__(self, profiles: Mapping[str, RankingProfile]) -> None:
-        self._by_name = {
-            name: FragmentationJudge(profile.fragmentation, name)
-            for name, profile in profiles.items()
-            if profile.fragmentation is not None and profile.fragmentation.weight
-        }
 
-    def refreshing(self, database: Database) -> Iterator[BackgroundWork]:
-        """Yield the work that refreshes each judge now and then."""
-        for judge in self._by_name.values():
-            yield judge.refreshing(database)
+def _mix(document: Any, settings: FragmentationSettings) -> LearntMix | None:
+    """Read a document, unless it is about other classes than those of the settings."""
+    is_about_these = document and document["of"] == [settings.size, *settings.classes]
+    return LearntMix.from_document(document) if is_about_these else None
 
-    def judge_for(self, profile: RankingProfile) -> FragmentationJudge | None:
-        """Return the judge of a profile, or None."""
-        return self._by_name.get(profile.name)
+
+def judges_of(profiles: Mapping[str, RankingProfile]) -> dict[str, FragmentationJudge]:
+    """Return the judges of those profiles that weigh fragmentation, by name."""
+    return {
+        name: FragmentationJudge(profile.fragmentation, name)
+        for name, profile in profiles.items()
+        if profile.fragmentation is not None and profile.fragmentation.weight
+    }

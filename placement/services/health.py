@@ -22,10 +22,7 @@ connection_limit = reads_once(store.connection_limit)
 
 
 class Readiness:
-    """Tells within WITHIN_S whether the database answers and holds what this release needs, whatever the database does.
-
-    Requests wait for one thread that asks, on a connection of its own.
-    """
+    """Tells within WITHIN_S whether the database is what this release needs; one thread asks for all."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

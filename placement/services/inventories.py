@@ -99,10 +99,15 @@ def replace_inventories(tx: Transaction, uuid: str, new: NewInventories, *, gene
     if fault := new.fault(uuid):
         raise Invalid(f"Unable to update inventory for resource provider {uuid}: {fault}")
     target = _by_class_id(tx, new, refusal=f"Unknown resource class in inventory for resource provider {uuid}: ")
+    put_inventories(tx, provider, target)
+    return provider.generation
+
+
+def put_inventories(tx: Transaction, provider: LockedProvider, target: Mapping[int, Inventory]) -> None:
+    """Make these, by class id, exactly the inventories of a locked provider, whose generation stays as it is."""
     present = store.inventories_by_class(tx, provider.id)
     _refuse_in_use(tx, provider, present.keys() - target.keys(), said_before="update conflict: ")
     store.replace_inventories(tx, provider.id, target, present=present)
-    return provider.generation
 
 
 @writes

@@ -2,14 +2,14 @@
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from placement.errors import NotFound, PlacementError, Unavailable
 from placement.store.connection.batching import BackgroundWork
 from placement.store.connection.database import Database, Transaction, reads, reads_anywhere, writes
 from placement.store.journal import order, reading
-from placement.store.journal import reading as store
 from placement.store.journal.history import PastProvider, extent, provider_at, prune_some
 from placement.store.journal.order import BEGINNING, Cursor, JournalOfAnother, NumberedMeanwhile
 from placement.store.journal.reading import Entry, EntryFilter, NamedChange
@@ -24,27 +24,29 @@ PAUSE_S = 1.0
 DAY_S = 86_400
 EVERYTHING = EntryFilter()
 
+Value = TypeVar("Value")
+
 
 def read_feed(
     database: Database, cursor: Cursor = BEGINNING, entry_filter: EntryFilter = EVERYTHING, *, limit: int
 ) -> tuple[list[Entry], Cursor]:
     """Return some rows that a cursor has not seen, in commit order, and the cursor after them; or CursorGone."""
-    put_in_order(database)
-    try:
-        return _feed(database, cursor, entry_filter, limit=limit)
-    except JournalOfAnother:
-        _make_ours(database)
-        return _feed(database, cursor, entry_filter, limit=limit)
+    return _of_our_journal(database, lambda: _feed(database, cursor, entry_filter, limit=limit))
 
 
 def newest(database: Database) -> Cursor:
     """Return the cursor that has seen everything."""
+    return _of_our_journal(database, lambda: _newest(database))
+
+
+def _of_our_journal(database: Database, read: Callable[[], Value]) -> Value:
+    """Return what is read of the journal in order, once it is this database's: a copy brings another one's."""
     put_in_order(database)
     try:
-        return _newest(database)
+        return read()
     except JournalOfAnother:
         _make_ours(database)
-        return _newest(database)
+        return read()
 
 
 def prune(database: Database, *, keep_days: int) -> int:
@@ -71,13 +73,12 @@ class JournalPruner:
 
     def look(self) -> int:
         """Delete the rows that are older than they should be; return how many."""
-        removed = 0
         try:
-            if journal_extent(self._database).age_s > self._keep_days * DAY_S:
-                removed = self._deleted(_days_ago(self._keep_days))
+            is_too_old = journal_extent(self._database).age_s > self._keep_days * DAY_S
+            return self._deleted(_days_ago(self._keep_days)) if is_too_old else 0
         except PlacementError as error:
             LOG.warning("The journal cannot be pruned at present: %s", error.message)
-        return removed
+            return 0
 
     def _deleted(self, before: datetime) -> int:
         put_in_order(self._database)
@@ -100,9 +101,12 @@ def _days_ago(days: int) -> datetime:
 
 
 _prune_some = writes(prune_some)
-
-
 journal_extent = reads(extent)
+read_trail = reads(reading.trail)
+_feed = reads(reading.feed)
+_newest = reads(order.cursor_of)
+_number_some = writes(order.number_rows)
+_make_ours = writes(order.make_ours)
 
 
 @reads
@@ -114,19 +118,10 @@ def read_history(tx: Transaction, provider_uuid: str, time_: datetime) -> PastPr
     return past
 
 
-read_trail = reads(reading.trail)
-
-
 @reads
 def provider_names(tx: Transaction, entries: Sequence[Entry]) -> dict[str, str]:
     """Return the names of the providers in entries that still exist, by uuid."""
     return {uuid: name for uuid, (name, *_root) in reading.provider_names(tx, entries).items()}
-
-
-_feed = reads(reading.feed)
-
-
-_newest = reads(order.cursor_of)
 
 
 def put_in_order(database: Database) -> None:
@@ -143,15 +138,9 @@ def put_in_order(database: Database) -> None:
     raise Unavailable("Other readers are numbering the rows of the journal; try again.")
 
 
-_number_some = writes(order.number_rows)
-
-
-_make_ours = writes(order.make_ours)
-
-
 @reads_anywhere
 def changes(
     tx: Transaction, *, limit: int, providers: Sequence[str] = (), consumer: str | None = None
 ) -> list[NamedChange]:
     """Return the latest changes, newest first."""
-    return store.named_changes(tx, limit=limit, providers=providers, consumer=consumer)
+    return reading.named_changes(tx, limit=limit, providers=providers, consumer=consumer)

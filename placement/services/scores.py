@@ -1,20 +1,23 @@
-"""Score given allocation requests on the current state: the use case behind POST /planner/v1/scores."""
+"""Scores of allocation requests, given as for POST /planner/v1/scores, or found for the page to try one out."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 import os_traits
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.candidates.ranking import Ranking
-from placement.candidates.scores import PlacesOfCloud, RequestColumns, ScoredRequest, TakenRows
+from placement.candidates.scores import PlacesOfCloud, RequestColumns, Score, ScoredRequest, TakenRows
+from placement.candidates.search import Candidate
+from placement.domain.search_plan import Plan
 from placement.errors import InvalidAt
+from placement.services.allocation_candidates import Answer, CandidateQuestion, Explained, answer_to, explained
 from placement.services.cloud_cache import cloud_in
 from placement.services.fragmentation import FragmentationJudge
-from placement.services.resource_classes import classes_in_families
-from placement.store.connection.database import Transaction, reads
+from placement.store.connection.database import Transaction, reads, reads_anywhere
 from placement.store.providers import ids_by_uuid
+from placement.store.search.names import Named, named_providers
 
 SHARING: str = os_traits.MISC_SHARES_VIA_AGGREGATE
 
@@ -34,19 +37,10 @@ def scores(
     *,
     judge: FragmentationJudge | None = None,
 ) -> list[ScoredRequest]:
-    """Return the score of each request by a profile, in order, all in one snapshot.
+    """Return the score of each request by a profile and its judge, in order, all in one snapshot.
 
-    A profile that judges devices costs more than others: the trees are read as a whole.
-
-    Args:
-        tx: the transaction.
-        requests: what each takes, from providers by uuid.
-        profile: the weights.
-        levels: name of a level -> trait of its places, outermost first.
-        judge: the profile's judge, if it has one.
-
-    Raises:
-        InvalidAt: a provider or class does not exist, or a request takes from several trees.
+    ``levels`` maps names to the traits of places, outermost first. InvalidAt if a provider or class does not exist, or
+    a request takes from several trees.
     """
     ids = _ids(tx, requests.providers)
     _check_names(tx, requests, ids)
@@ -73,7 +67,7 @@ def scored(
     tx: Transaction, columns: RequestColumns, profile: RankingProfile, judge: FragmentationJudge | None
 ) -> list[ScoredRequest]:
     """Return the scores of requests by a profile and its judge, in a snapshot."""
-    families = classes_in_families(tx, Ranking(profile))
+    families = cloud_in(tx).classes_in_families(profile)
     return columns.scored(profile, families=families, judge=judge.in_snapshot(tx) if judge else None)
 
 
@@ -110,3 +104,83 @@ def _check_names(tx: Transaction, requests: TakenRows[str], ids: Mapping[str, in
             if not is_known[number]:
                 name = next(name for name in requests.distinct[number] if name not in classes)
                 raise InvalidAt((*path, "resources", name), "There is no such resource class.")
+
+
+@dataclass(frozen=True, slots=True)
+class Showing:
+    """What a trial should show: ``count`` candidates from ``first`` on, their scores, and why an answer is empty."""
+
+    first: int = 0
+    count: int = 10
+    profile: RankingProfile | None = None
+    levels: Mapping[str, str] | None = None
+    explains: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateInDetail:
+    """A candidate: the root of its tree, what it takes of each provider by class, and the suffixes that each serves."""
+
+    root: int
+    taken: Mapping[int, Mapping[str, int]]
+    groups: Mapping[int, Sequence[str]]
+    score: Score | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """All candidates, some of them in detail, and the names of the providers in their trees, by id."""
+
+    answer: Answer
+    shown: Sequence[CandidateInDetail]
+    names: Mapping[int, Named]
+    explained: Explained | None = None
+
+
+@reads_anywhere
+def trial(tx: Transaction, question: CandidateQuestion, showing: Showing) -> Trial:
+    """Find the candidates for a request and look at some of them in detail, in one snapshot; raise as ``answer_to``."""
+    answer = answer_to(tx, question)
+    if not answer.candidates:
+        profile = question.ranking.profile if question.ranking else None
+        why = (
+            explained(tx, question.request, locks=question.options.locks, profile=profile) if showing.explains else None
+        )
+        return Trial(answer, (), {}, why)
+    chosen = answer.candidates[showing.first : showing.first + showing.count]
+    shown = _scored(tx, [_laid_out(answer.plan, candidate) for candidate in chosen], showing, judge=question.judge)
+    members = answer.providers.members
+    roots = {members[provider].root_id for candidate in shown for provider in candidate.taken}
+    names = named_providers(tx, [member.id for member in members.values() if member.root_id in roots])
+    return Trial(answer, shown, names)
+
+
+def _scored(
+    tx: Transaction,
+    served: list[CandidateInDetail],
+    showing: Showing,
+    *,
+    judge: FragmentationJudge | None,
+) -> list[CandidateInDetail]:
+    """Return candidates with their scores, if these are to be shown."""
+    if showing.profile is None:
+        return served
+    # A provider that only serves groups without resources gives nothing.
+    taken = [{provider: amounts for provider, amounts in candidate.taken.items() if amounts} for candidate in served]
+    columns = request_columns(tx, TakenRows.from_requests(taken), showing.levels or {})
+    scores = scored(tx, columns, showing.profile, judge)
+    return [replace(candidate, score=request.score) for candidate, request in zip(served, scores, strict=True)]
+
+
+def _laid_out(plan: Plan, candidate: Candidate) -> CandidateInDetail:
+    root, choice = candidate
+    taken: dict[int, dict[str, int]] = {}
+    groups: dict[int, list[str]] = {}
+    for slot, provider in zip(plan.slots, choice, strict=True):
+        amounts = taken.setdefault(provider, {})
+        for name, amount in slot.resources:
+            amounts[name] = amounts.get(name, 0) + amount
+        suffixes = groups.setdefault(provider, [])
+        if slot.suffix not in suffixes:
+            suffixes.append(slot.suffix)
+    return CandidateInDetail(root, taken, groups)

@@ -13,10 +13,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
-from placement.cloud.columns import CloudColumns, CloudRows
+from placement.cloud.columns import CloudColumns
 from placement.cloud.derived import MAX_CHANGED, NO_CHANGES, CloudChanges, reading_all_pays
 from placement.services.journal import put_in_order
 from placement.store.connection.database import Database, Transaction
@@ -33,9 +32,6 @@ MAX_STATES = 256
 
 MAX_ROOTS = 100_000
 """The most changed roots to remember, some ten megabytes."""
-
-ReadRows = Callable[[Collection[int] | None], CloudRows]
-"""Reads the rows of the trees with some roots in a snapshot; of all if given None."""
 
 LOG = logging.getLogger(__name__)
 
@@ -126,9 +122,11 @@ class TreeHistory:
             self._begun_at = self._clock()
             tx.database.note_read_anew()
             return self._noted(shown._replace(changes=None))
-        if shown.changes is None and _is_earlier(shown.place, newest.place):
-            return self._earlier(tx, shown.place)
-        if shown.changes is None or shown.changes.roots:
+        if shown.changes is None:
+            # Where neither snapshot contains the other, the journal was replaced.
+            is_earlier = shown.place.is_part_of(newest.place) and not newest.place.is_part_of(shown.place)
+            return self._earlier(tx, shown.place) if is_earlier else self._noted(shown)
+        if shown.changes.roots:
             return self._noted(shown)
         self._states[-1] = newest._replace(place=shown.place)
         return CloudVersion(self, newest.number)
@@ -141,7 +139,14 @@ class TreeHistory:
 
     def columns(self, tx: Transaction, version: CloudVersion) -> CloudColumns:
         """Return the cloud as a snapshot shows it, reading only what is not known of it."""
-        return self._columns_at(version, partial(cloud_rows, tx))
+        if version.is_newest:
+            self._read_for_all(tx, version)
+        with self._lock:
+            columns, later = self._columns, self._changed_after(version)
+            differing = None if later is None else later.together_with(version.differing).roots | self._stale
+        if columns is None or differing is None or len(differing) > MAX_CHANGED:
+            return CloudColumns.from_rows(cloud_rows(tx))
+        return columns.with_trees(differing, cloud_rows(tx, differing)) if differing else columns
 
     def random_trees(
         self, version: CloudVersion, number: int, *, also: Collection[int]
@@ -153,40 +158,27 @@ class TreeHistory:
                 return None
             roots = columns.providers.roots
             picked = random.sample(range(len(roots)), min(number, len(roots)))  # keeps no secret
-            return columns, {*roots[picked].tolist(), *also} - later.together_with(
-                version.differing
-            ).roots - self._stale
+            differing = later.together_with(version.differing).roots | self._stale
+            return columns, {*roots[picked].tolist(), *also} - differing
 
     def drop(self) -> None:
         """Have everything count as changed."""
         with self._lock:
             self._begun_at = -math.inf
 
-    def _columns_at(self, version: CloudVersion, read: ReadRows) -> CloudColumns:
-        if version.is_newest:
-            self._read_for_all(version, read)
-        with self._lock:
-            columns, later = self._columns, self._changed_after(version)
-            differing = None if later is None else later.together_with(version.differing).roots | self._stale
-        if columns is None or differing is None or len(differing) > MAX_CHANGED:
-            return CloudColumns.from_rows(read(None))
-        return columns.with_trees(differing, read(differing)) if differing else columns
-
-    def _read_for_all(self, version: CloudVersion, read: ReadRows) -> None:
+    def _read_for_all(self, tx: Transaction, version: CloudVersion) -> None:
         """Read what is missing or stale in the newest state; trees that have changed since the snapshot stay stale."""
         with self._reading:
             with self._lock:
                 columns, stale = self._columns, frozenset(self._stale)
             if columns is None or reading_all_pays(len(stale), len(columns.providers.roots)):
-                everything = CloudColumns.from_rows(read(None))
+                everything = CloudColumns.from_rows(cloud_rows(tx))
                 with self._lock:
                     later = self._changed_after(version)
-                    self._columns, self._stale = (
-                        None if later is None else everything,
-                        {*(later.roots if later else ())},
-                    )
+                    self._columns = None if later is None else everything
+                    self._stale = {*(later.roots if later else ())}
             elif stale:
-                rows = read(stale)
+                rows = cloud_rows(tx, stale)
                 with self._lock:
                     later = self._changed_after(version)
                     if later is not None and self._columns is not None:
@@ -243,11 +235,6 @@ class TreeHistory:
 
 def _size(changed: CloudChanges | None) -> int:
     return 0 if changed is None else len(changed.roots) + len(changed.marks)
-
-
-def _is_earlier(place: Cursor, than: Cursor) -> bool:
-    """Tell whether a snapshot is older than another. Where neither contains the other, the journal was replaced."""
-    return place.is_part_of(than) and not than.is_part_of(place)
 
 
 class BackgroundNumbering:

@@ -1,21 +1,19 @@
 """Use cases of whole trees: drain a host and put it back, say who is on it and where they could go, and remove it."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from enum import StrEnum
 
-from placement.domain.allocation import Claim
-from placement.domain.overlay import AS_IT_IS
-from placement.domain.places import Parents, upwards
+from placement.domain.inventory import Claim
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.provider import Provider
-from placement.domain.quantities import ResourceAmounts
 from placement.domain.search_plan import RequestGroup
+from placement.domain.tree import AS_IT_IS, Parents, upwards
 from placement.errors import ConcurrentUpdate, Invalid, ProviderInUse
 from placement.services.console.hosts import Hosts
-from placement.services.planner.gang import ClaimMember, Draft, Drafting, as_many_as_fit, by_difficulty
+from placement.services.console.tree import Target, TreeConsumer, tree_consumer
+from placement.services.planner.gang import ClaimMember, Drafting, as_many_as_fit, by_difficulty
 from placement.services.planner.questions import Composers, PlannerOptions
 from placement.store import allocations as store
 from placement.store import marks
@@ -27,7 +25,7 @@ from placement.store.consumers import Consumer, advance_consumers, delete_consum
 from placement.store.inventories import forget_reserved, reserve_all, unreserve
 from placement.store.locks import pass_write_gate
 from placement.store.providers import LockedProvider, delete_providers, lock_providers, required_provider
-from placement.store.search.names import Named, named_providers, names_in, parents_in
+from placement.store.search.names import named_providers, names_in, parents_in
 
 SHOWN = 5
 """How many consumers a refusal names."""
@@ -148,27 +146,6 @@ Shape = tuple[tuple[tuple[tuple[str, int], ...], int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """The tree that a consumer could move to, and what it would hold of each provider there."""
-
-    tree: Named
-    allocations: Mapping[str, ResourceAmounts]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeConsumer:
-    """A consumer, what it holds in a tree, since when (naive UTC, None if not recorded), and where it could go."""
-
-    uuid: str
-    project_id: str
-    user_id: str
-    type: str | None
-    since: datetime | None
-    held: ResourceAmounts
-    target: Target | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Evacuation:
     """The consumers of a tree in the order in which they should move, and whether it is kept from candidates.
 
@@ -191,7 +168,7 @@ class Evacuation:
 def tree_consumers(tx: Transaction, uuid: str) -> Evacuation:
     """Return the consumers of a provider's tree, without targets; ProviderNotFound if there is no such."""
     root, placed, complete = _placed(tx, uuid)
-    consumers = [_consumer(rows) for rows in placed.values()]
+    consumers = [tree_consumer(rows) for rows in placed.values()]
     ordered = sorted(consumers, key=lambda consumer: (-sum(consumer.held.values()), consumer.uuid))
     return _evacuation(tx, root, ordered, complete=complete)
 
@@ -208,9 +185,12 @@ def evacuation(tx: Transaction, uuid: str, options: PlannerOptions) -> Evacuatio
     # An odd database may have allocations of classes that do not exist, or of nothing.
     names = {row.class_name for rows in placed.values() for row in rows}
     classes = tx.names.classes.ids(tx.connection, names)
-    askable = [shape for shape in dict.fromkeys(shapes.values()) if shape and _classes(shape) <= classes.keys()]
-    searched = askable[:MAX_SHAPES]
-    requests = {shape: _request(shape) for shape in searched}
+    askable = [
+        shape
+        for shape in dict.fromkeys(shapes.values())
+        if shape and {name for held, _count in shape for name, _amount in held} <= classes.keys()
+    ]
+    requests = {shape: _request(shape) for shape in askable[:MAX_SHAPES]}
     members = [
         ClaimMember(_claim(placed[consumer][0]), requests[shape], options, explains=False)
         for consumer, shape in shapes.items()
@@ -219,12 +199,13 @@ def evacuation(tx: Transaction, uuid: str, options: PlannerOptions) -> Evacuatio
     in_order = by_difficulty(members)
     drafting = Drafting(tx, Composers(), AS_IT_IS.without([root.id]))
     drafts, stuck = as_many_as_fit(drafting, in_order)
-    targets = _targets(tx, drafts)
+    trees = named_providers(tx, [draft.proposal.root for draft in drafts])
+    targets = {draft.member.uuid: Target(trees[draft.proposal.root], draft.consumer.allocations) for draft in drafts}
     uuids = [
         *[member.uuid for member in in_order],
         *[uuid_ for uuid_, shape in shapes.items() if shape not in requests],
     ]
-    consumers = [replace(_consumer(placed[uuid_]), target=targets.get(uuid_)) for uuid_ in uuids]
+    consumers = [replace(tree_consumer(placed[uuid_]), target=targets.get(uuid_)) for uuid_ in uuids]
     were_all = len(in_order) == len(shapes) and all(plan.complete for plan, _ in stuck)
     return _evacuation(tx, root, consumers, complete=complete and were_all)
 
@@ -254,10 +235,6 @@ def _shape(rows: Sequence[PlacedAmount]) -> Shape:
     return tuple(sorted(Counter([tuple(sorted(held)) for held in by_provider.values()]).items()))
 
 
-def _classes(shape: Shape) -> set[str]:
-    return {name for held, _count in shape for name, _amount in held}
-
-
 def _request(shape: Shape) -> PlannerRequest:
     """Return a request for the same again: from as many providers of each kind, on a host that is not disabled."""
     names = [""] if len(shape) == 1 and shape[0][1] == 1 else [f"_{number}" for number in range(len(shape))]
@@ -270,23 +247,3 @@ def _request(shape: Shape) -> PlannerRequest:
 
 def _claim(row: PlacedAmount) -> Claim:
     return Claim(consumer_uuid=row.consumer_uuid, allocations={}, project_id=row.project_id, user_id=row.user_id)
-
-
-def _targets(tx: Transaction, drafts: Sequence[Draft]) -> dict[str, Target]:
-    trees = named_providers(tx, [draft.proposal.root for draft in drafts])
-    return {draft.member.uuid: Target(trees[draft.proposal.root], draft.consumer.allocations) for draft in drafts}
-
-
-def _consumer(rows: Sequence[PlacedAmount]) -> TreeConsumer:
-    held: Counter[str] = Counter()
-    for row in rows:
-        held[row.class_name] += row.used
-    first = rows[0]
-    return TreeConsumer(
-        uuid=first.consumer_uuid,
-        project_id=first.project_id,
-        user_id=first.user_id,
-        type=first.consumer_type,
-        since=min((row.since for row in rows if row.since), default=None),
-        held=dict(sorted(held.items())),
-    )

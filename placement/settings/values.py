@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from placement.domain.places import PlaceLock
+from placement.domain.tree import PlaceLock
 from placement.settings.planner.values import PlannerSettings
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import BigInteger, ColumnElement, bindparam, cast, delete, distinct, func, select, update
 
 from placement.domain.inventory import Inventory, Supply
-from placement.domain.places import PlaceLock
+from placement.domain.tree import PlaceLock
 from placement.store.connection.database import Transaction
 from placement.store.connection.statements import (
     KeyedStatement,

@@ -1,6 +1,6 @@
 """The gate to ``allocations``, and exclusively held places: those whose level's lock class is used up.
 
-Whoever takes a place exclusively locks all providers below it first (``services/planner/allocating.py``), so that
+Whoever takes a place exclusively locks all providers below it first (``services/planner/claims.py``), so that
 anyone who has locked one of them sees the lock here.
 """
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, bindparam, exists, select, text
 
-from placement.domain.places import PlaceLock
+from placement.domain.tree import PlaceLock
 from placement.store.connection.database import Transaction
 from placement.store.connection.statements import KeyedStatement, PreparedStatement
 from placement.store.kept_usage import GATE_SETTING, WRITE_GATE_KEY

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from placement.candidates.headroom.totals import CountedRequest
-from placement.domain.places import PlaceLock
+from placement.domain.tree import PlaceLock
 from placement.errors import Invalid, PlacementError
 from placement.services.bulk_read import trees_in
 from placement.services.planner.request_rooms import Headrooms, Listing, headrooms

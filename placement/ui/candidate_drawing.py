@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from placement.allocators import natural_key
-from placement.domain.places import with_all_above, without_cycles
-from placement.services.trial import CandidateInDetail, Trial
+from placement.domain.tree import with_all_above, without_cycles
+from placement.services.scores import CandidateInDetail, Trial
 from placement.store.search.summaries import StockRow
 
 MAX_NODES = 40

@@ -13,11 +13,20 @@ from placement.api.call import Call
 from placement.api.errors import status_of
 from placement.api.planner.explain_json import explanation_json
 from placement.errors import Forbidden, PlacementError
-from placement.services.console.cloud_map import BEST, CloudMap, HostOnMap, host_on_map
+from placement.services.allocation_candidates import Explained
+from placement.services.console.cloud_map import CloudMap, HostOnMap, host_on_map
 from placement.services.console.cloud_map import cloud_map as read_map
-from placement.services.explain import Explained
 from placement.store.console.providers import NamedHost
-from placement.ui.map_address import CONSUMERS, MapAddress, address_of, compared, look_back, question_of, requested
+from placement.ui.map_address import (
+    BEST,
+    CONSUMERS,
+    MapAddress,
+    address_of,
+    compared,
+    look_back,
+    question_of,
+    requested,
+)
 from placement.ui.map_blocks import MAX_CELLS, UNGROUPED, Block, Blocks, Groups, rows_of
 from placement.ui.page import Page, show
 from placement.ui.tree import LIST_RULES

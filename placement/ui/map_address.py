@@ -17,11 +17,15 @@ from placement.candidates.ranking import Ranking
 from placement.domain.pasting import pasted
 from placement.domain.search_plan import CandidateRequest
 from placement.errors import Invalid
-from placement.services.console.cloud_map import MapQuestion, RankedBy
+from placement.services.allocation_candidates import CandidateQuestion
+from placement.services.console.cloud_map import MapQuestion
 from placement.ui.page import page_number
 
 HEADROOM = "placement:planner:headroom"
 CONSUMERS = "placement:allocations:list"
+
+BEST = 100
+"""The number of hosts in a profile's ranking."""
 
 HOURS = (0, 1, 3, 6, 12, 24)
 """How far back links and slider go. An address may go back further, as far as changes can be added up."""
@@ -107,8 +111,8 @@ def question_of(call: Call, address: MapAddress) -> MapQuestion:
         knows_projects=call.is_allowed(CONSUMERS),
         time=_past(call, address.at),
         knows_past=keeps_journal(call) and call.is_allowed(JOURNAL, project_id=None),
-        profiles=[_ranked(call, name) for name in compared(call, address)] if request else [],
-        options=replace(call.server.search, shuffled=False),
+        ranked=[_ranked(call, request, name) for name in compared(call, address)] if request else [],
+        place_locks=call.server.locks,
         locks=tuple(planner.exclusive.values()),
     )
 
@@ -170,10 +174,12 @@ def _project(call: Call, project: str) -> str:
     return call.server.settings.planner.names.project_id(project)
 
 
-def _ranked(call: Call, name: str) -> RankedBy:
+def _ranked(call: Call, request: CandidateRequest, name: str) -> CandidateQuestion:
+    """Return the question for the best hosts by a profile."""
     settings = call.server.settings
     if name not in settings.planner.profiles:
         raise Invalid(f"There is no profile {name}; there are {', '.join(settings.planner.profiles)}.")
     profile = settings.planner.profiles[name]
     ranking = Ranking(profile, levels=tuple(settings.planner.levels.values()))
-    return RankedBy(ranking, call.server.fragmentation_judges.judge_for(profile))
+    judge, options = call.server.fragmentation_judges.get(profile.name), replace(call.server.search, shuffled=False)
+    return CandidateQuestion(replace(request, limit=BEST), options, ranking, judge)

@@ -12,8 +12,8 @@ from placement.api.versions import MAXIMUM
 from placement.domain.provider import ProviderFilter
 from placement.errors import Invalid
 from placement.services.console.searches import FoundProviders, ProviderSearch, found_providers
-from placement.services.console.tree import provider_in_tree
-from placement.services.whole_trees import TreeConsumer, evacuation
+from placement.services.console.tree import TreeConsumer, provider_in_tree
+from placement.services.whole_trees import evacuation
 from placement.store.console.providers import ConsoleProvider, ListOrder
 from placement.store.console.stocks import ClassTotals
 from placement.ui.changes import sees_journal, shown_changes, shown_past

@@ -15,7 +15,7 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.api.call import Call, root_url
 from placement.api.candidate_query import candidate_request
 from placement.api.errors import status_of
-from placement.api.planner.explain import FIRST_VERSION
+from placement.api.planner.candidates import FIRST_VERSION
 from placement.api.planner.explain_json import ExplainJson, explanation_json
 from placement.api.query import Query
 from placement.api.versions import MAXIMUM, Version, requested_version
@@ -23,8 +23,9 @@ from placement.candidates.scores import Score
 from placement.candidates.search import Candidate
 from placement.domain.pasting import pasted
 from placement.errors import Forbidden, Invalid, PlacementError
+from placement.services.allocation_candidates import CandidateQuestion
 from placement.services.console.overview import NamesInUse, names_in_use
-from placement.services.trial import CandidateInDetail, Showing, Trial, trial
+from placement.services.scores import CandidateInDetail, Showing, Trial, trial
 from placement.ui.candidate_drawing import Drawings, DrawnNode, LeftAmount, givers
 from placement.ui.page import Page, Paging, paging_of, show
 from placement.ui.request_form import form_fields, query_string
@@ -211,8 +212,8 @@ def _tried(
     request = replace(request, limit=min(request.limit or MAX_CANDIDATES + 1, MAX_CANDIDATES + 1))
     options, ranking = replace(call.server.search, shuffled=False), call.ranking
     ranking = ranking and replace(ranking, seed=None, profile=profile or ranking.profile)
-    judge = call.server.fragmentation_judges.judge_for(profile) if profile else call.server.judge
-    return trial(call.database, request, options=options, ranking=ranking, judge=judge, showing=showing)
+    judge = call.server.fragmentation_judges.get(profile.name) if profile else call.server.judge
+    return trial(call.database, CandidateQuestion(request, options, ranking, judge), showing)
 
 
 def _part(call: Call, tried: Trial, paging: Paging, compared: tuple[str, dict[Candidate, int]] | None) -> CandidatePart:

@@ -14,7 +14,7 @@ from placement.candidates.planner.planner_search import PlannerSearch
 from placement.candidates.ranking import Ranking
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.search_plan import CandidateRequest, RequestGroup, SearchLimits
-from placement.services.allocation_candidates import SearchOptions, allocation_candidates
+from placement.services.allocation_candidates import CandidateQuestion, SearchOptions, allocation_candidates
 from placement.services.journal import put_in_order
 from placement.services.planner.questions import PlannerOptions, question_for
 from placement.store.connection.database import Database, Transaction, reads
@@ -52,10 +52,11 @@ def assert_plain_is_exact(database: Database, request: CandidateRequest, ranking
     """Compare the best few candidates with the first of all; return how many there are."""
     options = SearchOptions(breadth_first=True, limits=limits)
     anew = without_caches(database)
-    every = allocation_candidates(anew, request, options, ranking).candidates
+    every = allocation_candidates(anew, CandidateQuestion(request, options, ranking)).candidates
     for limit in (1, 4):
         for asked in (database, database, anew):  # Asked again, what finds nothing is not searched.
-            found = allocation_candidates(asked, replace(request, limit=limit), options, ranking)
+            question = CandidateQuestion(replace(request, limit=limit), options, ranking)
+            found = allocation_candidates(asked, question)
             assert found.candidates == every[:limit]
     return len(every)
 
@@ -149,7 +150,8 @@ def best(database: Database, profile: RankingProfile) -> list[int]:
     """Return the host of the best candidate."""
     request = CandidateRequest(groups=(RequestGroup(resources={"VCPU": 1, "DISK_GB": 1}),), isolate=False, limit=1)
     options = SearchOptions(breadth_first=True, limits=ONE_BY_ONE)
-    return [root for root, _choice in allocation_candidates(database, request, options, Ranking(profile)).candidates]
+    question = CandidateQuestion(request, options, Ranking(profile))
+    return [root for root, _choice in allocation_candidates(database, question).candidates]
 
 
 @pytest.mark.parametrize("profile", [PACKED, RankingProfile("by id", Profile())], ids=lambda profile: profile.name)

@@ -56,7 +56,7 @@ def worker(start: Start) -> Api:
 
 def judge_of(app: Flask) -> FragmentationJudge:
     server = app.extensions["placement"]
-    judge = server.fragmentation_judges.judge_for(server.settings.planner.profile_in_force)
+    judge = server.fragmentation_judges[server.settings.planner.profile_in_force.name]
     assert judge is not None
     return judge
 

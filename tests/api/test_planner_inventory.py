@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from placement.api.planner.inventory import PROVIDERS_AT_ONCE
+from placement.api.planner.bulk_read import PROVIDERS_AT_ONCE
 from tests.api.conftest import Api
 from tests.api.test_statement_counts import statements
 from tests.clouds import SHARES, allocate, provider

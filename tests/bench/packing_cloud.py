@@ -15,7 +15,7 @@ from placement.allocators.fragmentation.mix import LearntMix, size_of, work_of
 from placement.allocators.fragmentation.outlook import Outlook
 from placement.cli.simulation.packing import FillingHosts
 from placement.cli.simulation.traces import SIZE, Trace
-from placement.services.expected_work import FIRST_NEWS, MAX_FLAVORS
+from placement.services.fragmentation import FIRST_NEWS, MAX_FLAVORS
 from tests.bench.clouds import Node
 
 GPU = "CUSTOM_GPU_MILLI"

@@ -15,7 +15,7 @@ from sqlalchemy import insert
 from placement.allocators.fair_share.queues import Queue, tree_of
 from placement.api.fields import load_document
 from placement.api.planner.request_document import planner_request
-from placement.api.planner.request_schemas import REQUEST
+from placement.api.planner.request_fields import REQUEST
 from placement.services.fair_share.giving_back import GivenBack, ReclaimOptions
 from placement.services.fair_share.room_search import room_for
 from placement.services.fair_share.tenants import RoomRequest

@@ -8,7 +8,7 @@ from flask import Flask
 
 from placement.app import create_app
 from placement.cli.demo import uuid_of
-from placement.services.marks import membership
+from placement.services.names import membership
 from placement.settings import DatabaseSettings, Settings
 from placement.store.connection.database import Database
 from tests.cli.commands import Command, served

@@ -12,7 +12,7 @@ from sqlalchemy import event
 from placement.app import create_app
 from placement.cli.http_client import LocalClient
 from placement.cli.journal import JournalReader
-from placement.services.resource_classes import create_class, delete_class, rename_class
+from placement.services.names import create_class, delete_class, rename_class
 from placement.settings import DatabaseSettings, Settings
 from placement.settings.planner.values import OwnerNames
 from tests.cli.commands import Command

@@ -12,8 +12,15 @@ from placement.domain.provider import Move, ProviderFilter
 from placement.errors import ConcurrentUpdate, DuplicateName, PlacementError
 from placement.services import providers as service
 from placement.services.inventories import NewInventories, add_inventory, replace_inventories
-from placement.services.marks import delete_trait, ensure_trait, membership, replace_aggregates, replace_provider_traits
-from placement.services.resource_classes import delete_class, ensure_class
+from placement.services.names import (
+    delete_class,
+    delete_trait,
+    ensure_class,
+    ensure_trait,
+    membership,
+    replace_aggregates,
+    replace_provider_traits,
+)
 from placement.store.connection.database import Database
 from tests.claims import new_uuid
 from tests.concurrency.together import together

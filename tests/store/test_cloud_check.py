@@ -5,7 +5,7 @@ import logging
 import pytest
 from sqlalchemy import Connection
 
-from placement.services.cloud_check import compare_some
+from placement.services.cloud_cache import compare_some
 from placement.services.health import readiness
 from placement.store.checks import schema_check
 from placement.store.checks.schema_check import Owner

@@ -14,10 +14,15 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.ranking import Ranking
 from placement.cloud.derived import ALWAYS_READ_ALONE, MAX_CHANGED
 from placement.domain.search_plan import CandidateRequest, RequestGroup, plan_for
-from placement.services.allocation_candidates import Answer, SearchOptions, allocation_candidates, answer_to
-from placement.services.answer_texts import Question, TextsOfTree, written_answer
-from placement.services.cloud_cache import CloudCache, cloud_in
-from placement.services.cloud_check import compare_some
+from placement.services.allocation_candidates import (
+    Answer,
+    CandidateQuestion,
+    SearchOptions,
+    allocation_candidates,
+    answer_to,
+)
+from placement.services.answer_texts import TextsOfTree, WrittenForm, written_answer
+from placement.services.cloud_cache import CloudCache, cloud_in, compare_some
 from placement.services.journal import put_in_order
 from placement.services.tree_history import MAX_AGE_S
 from placement.store.connection.database import Database, Transaction, reads
@@ -82,7 +87,7 @@ def asking(**resources: int) -> CandidateRequest:
 
 
 OPTIONS, RANKING = SearchOptions(breadth_first=True), Ranking(RankingProfile())
-QUESTION = Question("three", asking(VCPU=3), OPTIONS, RANKING, texts_of)
+QUESTION, FORM = CandidateQuestion(asking(VCPU=3), OPTIONS, RANKING), WrittenForm("three", texts_of)
 REQUESTS = (QUESTION.request, asking(VCPU=97), asking(DISK_GB=1), asking(VCPU=1, MEMORY_MB=990))
 """Some of them find candidates at times only."""
 
@@ -90,11 +95,11 @@ REQUESTS = (QUESTION.request, asking(VCPU=97), asking(DISK_GB=1), asking(VCPU=1,
 def compare(tx: Transaction) -> bool:
     """Compare all that is kept with the same snapshot; tell whether an answer was put together from kept texts."""
     assert_as_stored(tx)
-    searched = answer_to(tx, QUESTION.request, OPTIONS, RANKING)
+    searched = answer_to(tx, QUESTION)
     texts = texts_of(searched)
     in_order = [texts[root] for root in dict.fromkeys([root for root, _choice in searched.candidates])]
     plan = plan_for(QUESTION.request)
-    written = written_answer(tx, QUESTION, plan=plan, ids=ids_for(tx, plan))
+    written = written_answer(tx, QUESTION, FORM, plan=plan, ids=ids_for(tx, plan))
     candidates = [str(choice) for _root, choice in searched.candidates]
     assert written in (None, (candidates, [each.providers for each in in_order]))
     return written is not None
@@ -108,7 +113,9 @@ def assert_answered(database: Database) -> None:
     assert_current(database)
     anew = without_caches(database)
     for request in REQUESTS:
-        shown, expected = (allocation_candidates(each, request, OPTIONS, RANKING) for each in (database, anew))
+        shown, expected = (
+            allocation_candidates(each, CandidateQuestion(request, OPTIONS, RANKING)) for each in (database, anew)
+        )
         assert shown.candidates == expected.candidates
 
 

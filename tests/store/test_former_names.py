@@ -7,8 +7,7 @@ import pytest
 from sqlalchemy import Connection, event, text
 
 from placement.services.journal import newest, prune, read_feed, read_history, read_trail
-from placement.services.marks import delete_trait
-from placement.services.resource_classes import delete_class, rename_class
+from placement.services.names import delete_class, delete_trait, rename_class
 from placement.store.connection.database import Database
 from placement.store.journal.order import BEGINNING, Cursor
 from placement.store.journal.reading import Entry, EntryFilter

@@ -7,8 +7,8 @@ import pytest
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile
-from placement.domain.overlay import Overlay
 from placement.domain.planner_request import PlannerRequest
+from placement.domain.tree import Overlay
 from placement.errors import Unavailable
 from placement.services.planner.candidates import PlannerAnswer, planned_candidates
 from placement.services.planner.questions import PlannerOptions

@@ -15,9 +15,14 @@ from placement.candidates.ranking import Ranking
 from placement.candidates.search import Candidate, candidates_in
 from placement.domain.search_plan import CandidateRequest, RequestGroup, plan_for
 from placement.domain.tree import Tree
-from placement.services.allocation_candidates import Answer, SearchOptions, allocation_candidates
+from placement.services.allocation_candidates import (
+    Answer,
+    CandidateQuestion,
+    SearchOptions,
+    allocation_candidates,
+    explanation_of,
+)
 from placement.services.cloud_cache import cloud_in
-from placement.services.explain import explanation_of
 from placement.services.planner.request_rooms import Listing, headrooms
 from placement.store.connection.database import Database, Transaction, reads
 from placement.store.search.names import ids_for
@@ -82,7 +87,9 @@ RANKED = Ranking(RankingProfile())
 
 
 def answer(database: Database, request: CandidateRequest, ranking: Ranking | None = RANKED) -> Answer:
-    return allocation_candidates(database, request, SearchOptions(breadth_first=ranking is not None), ranking)
+    return allocation_candidates(
+        database, CandidateQuestion(request, SearchOptions(breadth_first=ranking is not None), ranking)
+    )
 
 
 LINKS = (
@@ -190,7 +197,7 @@ def test_the_cause_in_a_word_is_the_one_of_the_explanation(database, situation) 
     """Without examining trees, the cause may only be that no tree is left, or that the search rejected them all."""
     request, cloud = situation
     load(database, cloud)
-    word = allocation_candidates(database, request, SearchOptions()).cause
+    word = allocation_candidates(database, CandidateQuestion(request)).cause
     cause = explanation_of(database, request).explanation.cause
     assert (word is None) == (cause is None)
     if word is None or cause is None:

@@ -13,14 +13,13 @@ import pytest
 from sqlalchemy import event, text
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.domain.allocation import Claim
+from placement.domain.inventory import Claim
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.provider import ProviderFilter
 from placement.domain.search_plan import CandidateRequest, RequestGroup
 from placement.errors import ConfigurationError
-from placement.services.allocation_candidates import SearchOptions, allocation_candidates
+from placement.services.allocation_candidates import CandidateQuestion, allocation_candidates, explanation_of
 from placement.services.bulk_read import read_inventory
-from placement.services.explain import explanation_of
 from placement.services.journal import put_in_order
 from placement.services.planner.claims import ClaimTerms, claim
 from placement.services.planner.gang import ClaimMember
@@ -79,7 +78,7 @@ def read(tx: Transaction, statement: str = "SELECT 1") -> object:
 
 
 def expensive_reads(database: Database) -> None:
-    allocation_candidates(database, REQUEST, SearchOptions())
+    allocation_candidates(database, CandidateQuestion(REQUEST))
     explanation_of(database, REQUEST)
     read_inventory(database, EVERYBODY)
 

@@ -1,11 +1,10 @@
 """Clouds that pages show: that of ``placement demo`` with some consumers, and one of any size."""
 
 from placement.cli.demo import CLOUD, uuid_of
-from placement.domain.allocation import Claim
-from placement.domain.inventory import Inventory
+from placement.domain.inventory import Claim, Inventory
 from placement.services.allocations import replace_allocations
 from placement.services.inventories import NewInventories, replace_inventories
-from placement.services.marks import ensure_trait, replace_aggregates, replace_provider_traits
+from placement.services.names import ensure_trait, replace_aggregates, replace_provider_traits
 from placement.services.providers import create_provider
 from placement.store.connection.database import Database
 from tests.bench.clouds import AGGREGATES, nested

@@ -9,7 +9,7 @@ from flask import Flask
 from placement.app import create_app
 from placement.cli.demo import uuid_of
 from placement.services.journal import read_trail
-from placement.services.marks import replace_provider_traits
+from placement.services.names import replace_provider_traits
 from placement.services.providers import create_provider
 from placement.settings import DatabaseSettings, JournalSettings, Settings
 from placement.store.journal.reading import EntryFilter

@@ -11,11 +11,10 @@ from sqlalchemy import insert, update
 
 from placement.app import create_app
 from placement.cli.demo import uuid_of
-from placement.domain.allocation import Claim
-from placement.domain.inventory import Inventory
+from placement.domain.inventory import Claim, Inventory
 from placement.services.allocations import delete_allocations, replace_allocations
 from placement.services.inventories import NewInventories, replace_inventories
-from placement.services.marks import ensure_trait, replace_aggregates, replace_provider_traits
+from placement.services.names import ensure_trait, replace_aggregates, replace_provider_traits
 from placement.services.providers import create_provider, provider, update_provider
 from placement.services.whole_trees import DrainBy, drain, enable
 from placement.store.tables import placement_journal, resource_providers

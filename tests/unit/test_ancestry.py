@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.domain.places import true_roots
+from placement.domain.tree import true_roots
 from tests.examples import examples
 
 

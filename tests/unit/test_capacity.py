@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.domain.allocation import StockName
-from placement.domain.inventory import DoesNotFit, Inventory, Supply, check_fit
+from placement.domain.inventory import DoesNotFit, Inventory, StockName, Supply, check_fit
 
 STOCKS: list[StockName] = [(provider, name) for provider in "AB" for name in ("VCPU", "DISK_GB")]
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.domain.drawn_tree import ancestors, drawing
+from placement.services.console.tree import ancestors, drawing
 
 
 @pytest.mark.parametrize("parents", [{1: 2, 2: 1}, {1: 1}, {1: 7}])

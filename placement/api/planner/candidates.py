@@ -1,27 +1,152 @@
-"""POST /planner/v1/candidates: allocation candidates for requests that no query string can express.
+"""POST /planner/v1/candidates and /scores, GET /explain: candidates for any request, their scores, why there are none.
 
-The planner's proposals are allocation requests for PUT /allocations/{consumer}, with their scores.
+The planner's proposals are allocation requests for PUT /allocations/{consumer}. Scores of given ones are for external
+weighers.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
+import orjson
 from flask import Response
 
+from placement.allocators.ranking_profile import Counts, RankingProfile
+from placement.api.allocations import MAPPINGS, PROVIDER_ALLOCATION, UUID_KEY
 from placement.api.call import Call
+from placement.api.candidate_query import KEYS, forgiving_request
+from placement.api.fields import MAX_ITEMS, Array, BodyPath, Faults, Map, Object
 from placement.api.planner.explain_json import explanation_json
 from placement.api.planner.request_document import Body, changes_of, ignored_in, planner_request
-from placement.api.planner.request_schemas import CANDIDATES
-from placement.api.planner.scores import INLINE_PROFILE, profile_of, score_json
+from placement.api.planner.request_fields import CANDIDATES, PROFILE, profile_hint
 from placement.api.routing import planner_route
+from placement.api.versions import MAXIMUM, Version, requested_version
 from placement.candidates.compose.proposals import Proposal
+from placement.candidates.explain.conditions import Condition, ConditionKind
+from placement.candidates.explain.explanation import Hint, HintKind
 from placement.candidates.planner.question import wanted_of
+from placement.candidates.scores import Score, ScoredRequest, TakenRows
 from placement.domain.inventory import whole_capacity
 from placement.domain.search_plan import plan_for
+from placement.errors import ConfigurationError, InvalidAt
+from placement.services import scores as service
+from placement.services.allocation_candidates import explanation_of
 from placement.services.planner.candidates import PlannedCandidate, PlannerAnswer, planned_candidates
-from placement.services.planner.changes import AS_THEY_ARE
-from placement.services.planner.questions import PlannerOptions
+from placement.services.planner.questions import AS_THEY_ARE, PlannerOptions
+from placement.settings.planner.document import IMPORT_HINT
+from placement.settings.planner.profiles import inline_profile
 from placement.store.search.summaries import Summaries
+
+INLINE_PROFILE = "placement:planner:inline_profile"
+"""The rule for requests that define a profile."""
+LENGTH_OF_UUID = 36
+ARE_OF_UUIDS = re.compile(UUID_KEY.replace("{36}", "*")).fullmatch
+"""Whether a text, of many uuids at once, has only their characters."""
+
+
+ALLOCATION_REQUEST = Object({"allocations": Map(UUID_KEY, PROVIDER_ALLOCATION, smallest=1), "mappings?": MAPPINGS})
+"""One of the allocation requests that GET /allocation_candidates returns from 1.12 on, unmodified."""
+
+
+class AllocationRequests(Array):
+    """Allocation requests. A scheduler sends one for each host, most of them for the same amounts, validated once."""
+
+    def load(self, value: Any, path: BodyPath, faults: Faults) -> Any:
+        """Return the requests in rows."""
+        try:
+            is_plain = isinstance(value, list) and len(value) <= MAX_ITEMS and {*map(len, value)} <= {1}
+            rows = self._rows([request["allocations"] for request in value]) if is_plain else None
+        except (TypeError, KeyError, AttributeError):
+            rows = None
+        if rows is not None:
+            return rows
+        # There are mappings, or faults: every request is validated as a whole.
+        faults_before = len(faults)
+        requests = super().load(value, path, faults)
+        if len(faults) > faults_before:
+            return None
+        taken = [request["allocations"] for request in requests]
+        return TakenRows.from_requests(
+            [{uuid: entry["resources"] for uuid, entry in entries.items()} for entries in taken]
+        )
+
+    def _rows(self, requests: Sequence[dict[str, Any]]) -> TakenRows[str] | None:
+        """Return allocations in rows; None if something in them is wrong."""
+        sizes, uuids = [*map(len, requests)], [*chain.from_iterable(requests)]
+        if min(sizes, default=1) < 1 or max(sizes, default=1) > MAX_ITEMS:
+            return None
+        if {*map(len, uuids)} - {LENGTH_OF_UUID} or not ARE_OF_UUIDS("".join(uuids)):
+            return None
+        numbers: dict[bytes, int] = {}
+        entries = chain.from_iterable(request.values() for request in requests)
+        amounts = [numbers.setdefault(text, len(numbers)) for text in map(orjson.dumps, entries)]
+        faults: Faults = []
+        distinct = [PROVIDER_ALLOCATION.load(orjson.loads(text), (), faults) for text in numbers]
+        return None if faults else TakenRows(sizes, uuids, amounts, [entry["resources"] for entry in distinct])
+
+
+SCHEMA = Object({"allocation_requests": AllocationRequests(ALLOCATION_REQUEST), "profile?": PROFILE})
+"""Without a profile, the default one is used."""
+
+
+def score_requests(call: Call) -> Response:
+    """Return the score of each allocation request, in the order of the body."""
+    body = call.document(SCHEMA)
+    profile = profile_of(call, body.get("profile"))
+    levels = call.server.settings.planner.levels
+    scored = service.scores(
+        call.database,
+        body["allocation_requests"],
+        profile,
+        levels,
+        judge=call.server.fragmentation_judges.get(profile.name),
+    )
+    touched = {
+        counts: dict(zip(levels, counts, strict=True)) for counts in {request.score.touched for request in scored}
+    }
+    return call.json({"profile": profile.name, "scores": [_shown(request, touched) for request in scored]})
+
+
+def profile_of(call: Call, name: str | dict[str, Any] | None) -> RankingProfile:
+    """Return the profile that a body names or spells out, or the default one; InvalidAt, or Forbidden."""
+    planner = call.server.settings.planner
+    if isinstance(name, dict):
+        call.authorize(INLINE_PROFILE)
+        try:
+            return inline_profile(name, planner.devices)
+        except ConfigurationError as wrong:
+            reason = str(wrong).removeprefix("profile, line 1: ")
+            hint = profile_hint(name) if IMPORT_HINT in reason else ""
+            raise InvalidAt(["profile"], f"{reason.removesuffix(IMPORT_HINT)}{hint}") from wrong
+    if name is None:
+        return planner.profile_in_force
+    if name not in planner.profiles:
+        raise InvalidAt(["profile"], f"There is no profile {name!r}; there are {', '.join(planner.profiles)}.")
+    return planner.profiles[name]
+
+
+def _shown(scored: ScoredRequest, touched: dict[Counts, dict[str, int]]) -> dict[str, Any]:
+    """Return a scored request as JSON, given how numbers of places are shown."""
+    shown = score_json(scored.score, touched[scored.score.touched])
+    shown["keeps_proportion"] = scored.score.keeps_proportion
+    shown["has_room"] = scored.has_room
+    return shown
+
+
+def score_json(score: Score, touched: dict[str, int]) -> dict[str, Any]:
+    """Return a score as JSON, with how many places it touches at each level; unused parts of a profile are null."""
+    total, fit, sra, compactness, fragmentation, _touched, _keeps_proportion, raw_fit, raw_sra = score
+    return {
+        "total": total,
+        "fit": fit,
+        "sra": sra,
+        "compactness": compactness,
+        "fragmentation": fragmentation,
+        "raw": {"fit": raw_fit, "sra": raw_sra},
+        "touched": touched,
+    }
+
 
 Uuids = Mapping[int, str]
 
@@ -101,8 +226,38 @@ def options_for(call: Call, body: Body) -> PlannerOptions:
         profile=profile,
         levels=planner.levels,
         locks=planner.exclusive,
-        judge=call.server.fragmentation_judges.judge_for(profile),
+        judge=call.server.fragmentation_judges.get(profile.name),
     )
 
 
-ROUTES = (planner_route("POST", "/candidates", plan, rule="candidates", view_rules=(INLINE_PROFILE,), body=CANDIDATES),)
+VERSION = "openstack-api-version"
+POLICY = "group_policy"
+POLICY_VERSION = Version(1, 25)
+FIRST_VERSION = Version(1, 10)
+"""Older microversions have no GET /allocation_candidates to explain."""
+
+
+def explain_candidates(call: Call) -> Response:
+    """Explain the candidates of a query string, read at the header's microversion, or at the newest without one."""
+    version, query, ranking = requested_version(call.request.headers.get(VERSION)), call.query, call.server.ranking
+    if version < FIRST_VERSION:
+        version = MAXIMUM
+    # A missing policy is explained, although GET /allocation_candidates refuses it.
+    request = forgiving_request(query, version)
+    lacks_policy = version >= POLICY_VERSION and POLICY not in query
+    explained = explanation_of(
+        call.database,
+        request,
+        locks=call.server.locks,
+        profile=ranking.profile if ranking else None,
+    )
+    granular = tuple(group.suffix for group in request.groups if group.is_granular)
+    hint = Hint(HintKind.NO_GROUP_POLICY, Condition(ConditionKind.GROUP_POLICY, granular, "none"))
+    return call.json(explanation_json(explained, [hint] if lacks_policy and len(granular) > 1 else ()))
+
+
+ROUTES = (
+    planner_route("GET", "/explain", explain_candidates, rule="explain", query=KEYS),
+    planner_route("POST", "/candidates", plan, rule="candidates", view_rules=(INLINE_PROFILE,), body=CANDIDATES),
+    planner_route("POST", "/scores", score_requests, rule="scores", view_rules=(INLINE_PROFILE,), body=SCHEMA),
+)

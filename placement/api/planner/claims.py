@@ -11,54 +11,98 @@ from typing import Any
 import orjson
 from flask import Response
 
+from placement.api.allocations import CONSUMER_TYPE, OWNER_ID
 from placement.api.call import JSON, Call
-from placement.api.planner.candidates import options_for
+from placement.api.fields import UUID, Array, BodyPath, Fault, Faults, Field, Object, flag, integer, shown, text, whole
+from placement.api.planner.candidates import INLINE_PROFILE, options_for
 from placement.api.planner.fair_share import FAIR_SHARE_TERMS, unfair_members
 from placement.api.planner.request_document import Body, explains, ignored_in, planner_request
-from placement.api.planner.request_fields import HintingObject
-from placement.api.planner.request_schemas import CLAIM_MEMBERS, REQUEST
-from placement.api.planner.scores import INLINE_PROFILE
+from placement.api.planner.request_fields import LIMITS, MODE, REQUEST, REQUEST_MEMBERS, HintingObject, is_from_1_to
 from placement.api.routing import planner_route
-from placement.domain.allocation import Claim
+from placement.domain.inventory import Claim
 from placement.domain.names import canonical_uuid
-from placement.domain.planner_request import ANYWHERE, THE_HOST, FabricLevel, GangRules, PlannerRequest, Together
+from placement.domain.planner_request import ANYWHERE, THE_HOST, FabricLevel, GangRules, Together
 from placement.errors import Conflict, InvalidAt, PlacementError
 from placement.services.planner.claims import ClaimTerms, Outcome, claim, claim_what_fits
 from placement.services.planner.gang import ClaimMember
 from placement.services.planner.refusals import NoCandidate
 from placement.settings import PlannerSettings
 
+MAX_MEMBERS = 1000
+
+CONSUMER = Object(
+    {
+        "uuid": UUID,
+        "project_id": OWNER_ID,
+        "user_id": OWNER_ID,
+        "consumer_type": CONSUMER_TYPE,
+        "consumer_generation?": integer(nullable=True),
+    }
+)
+
+
+class MembersField(Field):
+    """The number of equal members, or a list of members; one without a request of its own uses the body's."""
+
+    def __init__(self) -> None:
+        self._listed = Array(Object({"consumer": CONSUMER, "request?": REQUEST}), shortest=1, longest=MAX_MEMBERS)
+        numbers = integer(minimum=1, maximum=MAX_MEMBERS)
+        super().__init__({"anyOf": [numbers.schema, self._listed.schema]}, default=1)
+
+    def load(self, value: Any, path: BodyPath, faults: Faults) -> Any:
+        """Return the number or the members."""
+        is_list = isinstance(value, list) and len(value) <= MAX_MEMBERS
+        return (self._listed.load if is_list else super().load)(value, path, faults)
+
+    def read(self, value: Any) -> int:
+        """Return the number."""
+        number = whole(value)
+        if is_from_1_to(MAX_MEMBERS, number):
+            return number  # type: ignore[no-any-return]
+        sentence = f"{shown(number)} is neither a number from 1 to {MAX_MEMBERS} nor a list of as many"
+        raise Fault(sentence, "anyOf")
+
+
+_FABRIC_LEVEL = text(pattern="[a-z][a-z0-9_-]{0,30}")
+_TOGETHER = {"level": _FABRIC_LEVEL, "mode?": MODE, "each?": integer(minimum=1, maximum=MAX_MEMBERS)}
+BODY = HintingObject(
+    LIMITS
+    | REQUEST_MEMBERS
+    | {
+        "consumer?": CONSUMER,
+        "members?": MembersField(),
+        "together?": Object(_TOGETHER),
+        "apart?": Object({"level": _FABRIC_LEVEL}),
+        "all_or_nothing?": flag(default=True),
+        "stream?": flag(),
+        "replaces?": flag(),
+        "dry_run?": flag(),
+        "fair_share?": FAIR_SHARE_TERMS,
+    }
+)
+"""A claim: for one consumer, for several equal ones, or for each in a list."""
+
 
 def gang_rules(body: Mapping[str, Any], settings: PlannerSettings, *, members: int) -> GangRules:
-    """Return the rules that a loaded body states about its members as a whole.
-
-    Raises:
-        InvalidAt: a level does not exist, or rules contradict each other.
-    """
-    rules = GangRules(_together(body, settings), _separate_level(body, settings))
+    """Return the rules that a loaded body states about its members as a whole; InvalidAt if they make no sense."""
+    rule, separating = body.get("together"), body.get("apart")
+    together, separate_level = None, None
+    if rule is not None:
+        level = _fabric_level("together", rule["level"], settings)
+        together = Together(level, required=rule.get("mode", "required") == "required", group_size=rule.get("each"))
+    if separating is not None:
+        separate_level = _fabric_level("apart", separating["level"], settings)
+    rules = GangRules(together, separate_level)
     if rules.are_none:
         return ANYWHERE
-    named = "together" if rules.together else "apart"
+    named = "together" if together else "apart"
     if "members" not in body:
         raise InvalidAt((named,), 'The key is for a claim with "members".')
     if not body.get("all_or_nothing", True):
         raise InvalidAt((named,), 'Members whose places depend on each other need "all_or_nothing": true.')
-    if rules.together is not None:
-        _check_together(rules.together, rules.separate_level, members)
+    if together is not None:
+        _check_together(together, separate_level, members)
     return rules
-
-
-def _together(body: Mapping[str, Any], settings: PlannerSettings) -> Together | None:
-    rule = body.get("together")
-    if rule is None:
-        return None
-    level = _fabric_level("together", rule["level"], settings)
-    return Together(level, required=rule.get("mode", "required") == "required", group_size=rule.get("each"))
-
-
-def _separate_level(body: Mapping[str, Any], settings: PlannerSettings) -> FabricLevel | None:
-    rule = body.get("apart")
-    return None if rule is None else _fabric_level("apart", rule["level"], settings)
 
 
 def _fabric_level(where: str, name: str, settings: PlannerSettings) -> FabricLevel:
@@ -94,16 +138,9 @@ def _check_together(together: Together, separate_level: FabricLevel | None, memb
 
 LINES = "application/x-ndjson"
 
-Lines = tuple[list[str], list[str]]
-"""The lines of placed members, and those of refused ones."""
-
 
 def what_fitted(members: Sequence[ClaimMember], outcomes: Sequence[Outcome]) -> Response:
-    """Answer with the placed and the refused members, each in the order of the request.
-
-    Raises:
-        Conflict: no member was placed; the reason is the first member's.
-    """
+    """Answer with the placed and the refused members, as in the request; if none was placed, raise a reason."""
     answers = {uuid: text for outcome in outcomes for uuid, text in outcome.answers.items()}
     refused = {uuid: reason for outcome in outcomes for uuid, reason in outcome.refused.items()}
     if not answers:
@@ -129,28 +166,21 @@ def streamed(outcomes: Iterator[Outcome]) -> Response:
     # Work done while the answer is sent still belongs to the request's caller.
     context = copy_context()
     later = iter(lambda: context.run(next, outcomes, None), None)
-    return Response(_counted(map(_lines_of, chain([first], later))), 200, content_type=LINES)
+    return Response(_lines(chain([first], later)), 200, content_type=LINES)
 
 
-def _lines_of(outcome: Outcome) -> Lines:
-    refused = [orjson.dumps({"refused": _refused(*entry)}).decode() for entry in outcome.refused.items()]
-    return list(outcome.answers.values()), refused
-
-
-def _counted(lines: Iterable[Lines]) -> Iterator[bytes]:
+def _lines(outcomes: Iterable[Outcome]) -> Iterator[bytes]:
     placed = refused = 0
     try:
-        for of_placed, of_refused in lines:
-            placed, refused = placed + len(of_placed), refused + len(of_refused)
-            yield "".join([f"{line}\n" for line in (*of_placed, *of_refused)]).encode()
+        for outcome in outcomes:
+            placed, refused = placed + len(outcome.answers), refused + len(outcome.refused)
+            reasons = [orjson.dumps({"refused": _refused(*entry)}).decode() for entry in outcome.refused.items()]
+            yield "".join([f"{line}\n" for line in (*outcome.answers.values(), *reasons)]).encode()
     except PlacementError as error:
         yield orjson.dumps({"error": {"code": error.code, "detail": error.message}}) + b"\n"
     else:
         yield orjson.dumps({"placed": placed, "refused": refused}) + b"\n"
 
-
-BODY = HintingObject(CLAIM_MEMBERS | {"fair_share?": FAIR_SHARE_TERMS})
-"""The claim, and its fair-share terms."""
 
 INHERITED = {key: {key, "score"} for key in ("profile", "score", "explain")}
 """Terms that a claim sets for all members, and the keys of a member's own request that override each.
@@ -170,9 +200,11 @@ def make_claim(call: Call) -> Response:
     if len({member.uuid for member in members}) < len(members):
         raise InvalidAt(("members",), "A consumer occurs twice.")
     gang = gang_rules(body, call.server.settings.planner, members=len(members))
-    unfair, dry_run = unfair_members(call, body, members), body.get("dry_run", False)
-    terms = ClaimTerms(digest_of(members, gang), unfair, dry_run=dry_run, gang=gang)
-    ignored = ignored_in(call.server.settings.planner, body, *_requests_of_members(body))
+    unfair = unfair_members(call, body, members) if body.get("fair_share", {}).get("enforce") else {}
+    terms = ClaimTerms(digest_of(members, gang), unfair, dry_run=body.get("dry_run", False), gang=gang)
+    listed = body["members"] if isinstance(body.get("members"), list) else ()
+    own_requests = [entry["request"] for entry in listed if "request" in entry]
+    ignored = ignored_in(call.server.settings.planner, body, *own_requests)
     if not body.get("all_or_nothing", True):
         outcomes = claim_what_fits(call.database, members, terms)
         return streamed(outcomes) if body.get("stream") else _naming(ignored, what_fitted(members, list(outcomes)))
@@ -183,11 +215,6 @@ def make_claim(call: Call) -> Response:
     if "members" not in body and not body.get("dry_run"):
         call.locate(response, f"/allocations/{members[0].uuid}")
     return response
-
-
-def _requests_of_members(body: Body) -> list[Body]:
-    members = body.get("members")
-    return [member["request"] for member in members if "request" in member] if isinstance(members, list) else []
 
 
 def _naming(ignored: list[str], response: Response) -> Response:
@@ -221,7 +248,9 @@ def _members(call: Call, body: Body) -> Iterator[ClaimMember]:
     member = replace(member, replaces=body.get("replaces", False))
     yield member
     for number in range(1, members):
-        yield replace(member, consumer=_numbered(member.consumer, number))
+        # The uuid follows from the first one's, so that the claim can be repeated.
+        further = str(uuid.uuid5(uuid.UUID(member.uuid), str(number)))
+        yield replace(member, consumer=replace(member.consumer, consumer_uuid=further))
 
 
 def _listed(call: Call, body: Body, members: Sequence[Body]) -> Iterator[ClaimMember]:
@@ -264,11 +293,6 @@ def _consumer(consumer: Body) -> Claim:
     )
 
 
-def _numbered(first: Claim, number: int) -> Claim:
-    """Return a further member of a gang: its uuid follows from the first one's, so that the claim can be repeated."""
-    return replace(first, consumer_uuid=str(uuid.uuid5(uuid.UUID(first.consumer_uuid), str(number))))
-
-
 ROUTES = (planner_route("POST", "/claims", make_claim, rule="claims", view_rules=(INLINE_PROFILE,), body=BODY),)
 
 
@@ -282,17 +306,13 @@ def digest_of(members: Iterable[ClaimMember], gang: GangRules = ANYWHERE) -> str
     for member in members:
         request = member.request
         if id(request) not in requests:  # Usually one object for all members, which keep it alive.
-            requests[id(request)] = repr(_of_request(request))
+            groups = sorted(request.groups, key=lambda entry: entry.suffix)
+            requests[id(request)] = repr((_ordered(groups), {**_ordered(request), "groups": None}))
         consumer = member.consumer
         owner = (consumer.project_id, consumer.user_id, consumer.consumer_type)
         terms = (consumer.consumer_uuid, *owner, consumer.consumer_generation, member.replaces, requests[id(request)])
         digest.update(repr(terms).encode())
     return digest.hexdigest()
-
-
-def _of_request(request: PlannerRequest) -> Any:
-    groups = sorted(request.groups, key=lambda entry: entry.suffix)
-    return _ordered(groups), {**_ordered(request), "groups": None}
 
 
 def _ordered(value: Any) -> Any:

@@ -13,7 +13,7 @@ from placement.candidates.explain.explanation import (
     Shortfall,
     cause_in_words,
 )
-from placement.services.explain import Explained
+from placement.services.allocation_candidates import Explained
 
 ExplainJson = dict[str, Any]
 

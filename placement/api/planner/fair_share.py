@@ -6,17 +6,15 @@ from typing import Any
 
 from flask import Response
 
-from placement.allocators.fair_share.order import Behind, Turn
+from placement.allocators.fair_share.order import Turn
 from placement.allocators.fair_share.reclaim import Giving
 from placement.allocators.fair_share.state import NodeShare
 from placement.api.allocations import CONSUMER_TYPE, OWNER_ID, UUID_KEY
 from placement.api.call import Call
 from placement.api.fields import MAX_COLUMN_VALUE, UUID, Array, Map, Object, flag, integer, number
-from placement.api.planner.candidates import allocation_request, options_for
+from placement.api.planner.candidates import INLINE_PROFILE, allocation_request, options_for
 from placement.api.planner.request_document import ignored_in, planner_request
-from placement.api.planner.request_fields import Quantity
-from placement.api.planner.request_schemas import REQUEST, RESOURCE_NAME
-from placement.api.planner.scores import INLINE_PROFILE
+from placement.api.planner.request_fields import REQUEST, RESOURCE_NAME, Quantity
 from placement.api.routing import planner_route
 from placement.domain.names import both_spellings
 from placement.errors import InvalidAt
@@ -73,21 +71,12 @@ FAIR_SHARE_TERMS = Object(
 
 
 def wishes_of(entries: Sequence[dict[str, Any]], planner: PlannerSettings, *where: str) -> list[Wish]:
-    """Return the wishes in a list that stands at ``where`` in the body.
-
-    Raises:
-        InvalidAt: an entry names a consumer type though the tree's leaves are projects, or vice versa, or a resource
-            that is none.
-    """
+    """Return the wishes in a list that stands at ``where`` in the body; InvalidAt for what the tree of shares lacks."""
     return [wish_of(entry, planner, *where, position) for position, entry in enumerate(entries)]
 
 
 def wish_of(entry: dict[str, Any], planner: PlannerSettings, *where: str | int) -> Wish:
-    """Return the wish in one entry.
-
-    Raises:
-        InvalidAt: as ``wishes_of``.
-    """
+    """Return the wish in one entry; InvalidAt as ``wishes_of``."""
     member = member_of(entry, planner.fair_share, *where)
     if "resources" not in entry:
         raise InvalidAt(where, "'resources' is a required property")
@@ -105,11 +94,7 @@ def options_of(body: dict[str, Any]) -> ReclaimOptions:
 
 
 def member_of(entry: dict[str, Any], settings: FairShareSettings, *where: str | int) -> str:
-    """Return the leaf that an entry names, a project or a consumer type.
-
-    Raises:
-        InvalidAt: as ``wishes_of``.
-    """
+    """Return the leaf that an entry names, a project or a consumer type; InvalidAt as ``wishes_of``."""
     key = "project_id" if settings.leaves == "project" else "consumer_type"
     conflicting = {"project_id", "consumer_type"} - {key}
     if key not in entry:
@@ -123,14 +108,8 @@ def member_of(entry: dict[str, Any], settings: FairShareSettings, *where: str | 
 def unfair_members(
     call: Call, body: abc.Mapping[str, Any], members: Sequence[ClaimMember]
 ) -> abc.Mapping[str, UnfairClaim]:
-    """Return, by uuid of the consumer, why members are refused by the terms of a claim, if it has any.
-
-    Raises:
-        InvalidAt: the terms name something that does not exist.
-    """
-    entry = body.get("fair_share", {"enforce": False})
-    if not entry["enforce"]:
-        return {}
+    """Return, by uuid of the consumer, why the terms of a claim refuse members; InvalidAt for unknown names."""
+    entry = body["fair_share"]
     wishes = wishes_of(entry.get("pending", ()), call.server.settings.planner, "fair_share", "pending")
     terms = Terms(wishes, entry.get("limits"), whole=body.get("all_or_nothing", True), where=("fair_share",))
     return unfair_claims(call.database, call.server.usage_cache, members, terms)
@@ -179,7 +158,12 @@ def _node_json(node: NodeShare, shares: Shares, settings: FairShareSettings) -> 
 
 def turn_json(turn: Turn, members: abc.Mapping[str, str], settings: FairShareSettings) -> dict[str, Any]:
     """Return one place in the order as JSON."""
-    leaf = turn.leaf
+    leaf, behind = turn.leaf, turn.behind
+    pair = {} if behind is None else {"node": behind.node, "other": behind.rival}
+    compared = {
+        name: {"path": node.path, "weighted_share": node.weighted_share, "blocked": node.is_blocked}
+        for name, node in pair.items()
+    }
     return {
         **named(members[leaf.path], settings),
         "path": leaf.path,
@@ -188,16 +172,8 @@ def turn_json(turn: Turn, members: abc.Mapping[str, str], settings: FairShareSet
         "dominant": leaf.dominant,
         "blocked": leaf.is_blocked,
         "lacking": list(leaf.lacking),
-        "behind": None if turn.behind is None else _behind(turn.behind),
+        "behind": None if behind is None else {"reason": behind.reason, **compared},
     }
-
-
-def _behind(behind: Behind) -> dict[str, Any]:
-    return {"reason": behind.reason, "node": _compared(behind.node), "other": _compared(behind.rival)}
-
-
-def _compared(node: NodeShare) -> dict[str, Any]:
-    return {"path": node.path, "weighted_share": node.weighted_share, "blocked": node.is_blocked}
 
 
 def giving_json(giving: Giving, members: abc.Mapping[str, str], settings: FairShareSettings) -> dict[str, Any]:
@@ -241,11 +217,7 @@ def show_tree(call: Call) -> Response:
 
 
 def visible_path(call: Call) -> str | None:
-    """Return the leaf whose path from the root the caller may see, or None if it may see everything.
-
-    Raises:
-        Forbidden: it may see nothing.
-    """
+    """Return the leaf whose path the caller may see, None for everything; Forbidden if it may see nothing."""
     if call.is_allowed(f"{RULE}:show_all"):
         return None
     project, settings = call.identity.project_id, _settings(call)

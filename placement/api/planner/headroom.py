@@ -1,6 +1,6 @@
 """/planner/v1/headroom: how many more copies of each request fit, and what prevents more; the answers as JSON."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -14,7 +14,7 @@ from placement.api.fields import Fault, Field, Map, Object, integer, load_docume
 from placement.api.planner.candidates import options_for
 from placement.api.planner.fair_share import named
 from placement.api.planner.request_document import changes_of, ignored_in, planner_request
-from placement.api.planner.request_schemas import CHANGES, REQUEST
+from placement.api.planner.request_fields import CHANGES, REQUEST
 from placement.api.query import Query
 from placement.api.routing import planner_route
 from placement.api.versions import MAXIMUM
@@ -23,10 +23,9 @@ from placement.candidates.headroom.totals import CountedRequest, Headroom
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import CandidateRequest
 from placement.errors import Invalid, InvalidAt
-from placement.services.fair_share.shares import ShareRoom, amounts_of_copy, by_share
+from placement.services.fair_share.shares import amounts_of_copy, by_share
 from placement.services.planner.questions import PlannerOptions
 from placement.services.planner.request_rooms import Headrooms, Listing, RequestRoom, headrooms
-from placement.settings.planner.values import FairShareSettings
 from placement.store.search.names import Named
 
 MAX_REQUESTS = 200
@@ -34,7 +33,7 @@ MAX_LISTED = 1000
 MAX_WEIGHT = 1_000_000
 NAME = "[^\x00-\x1f]{1,255}"
 QUERY_NAME = "query"
-
+NOBODY = "No tree can serve it, even if it were empty."
 
 HeadroomJson = dict[str, Any]
 
@@ -64,8 +63,8 @@ BODY = Object(
 
 def count(call: Call) -> Response:
     """Return the headroom of each request."""
-    body = call.document(BODY)
-    queries = body.get("requests", call.server.settings.planner.flavors)
+    body, settings = call.document(BODY), call.server.settings.planner
+    queries = body.get("requests", settings.flavors)
     if not queries or len(body.get("requests", ())) > MAX_REQUESTS:
         raise InvalidAt(("requests",), f"There must be 1 to {MAX_REQUESTS} requests, or flavors of the server.")
     requests = {name: _request(call, name, query) for name, query in queries.items()}
@@ -81,14 +80,22 @@ def count(call: Call) -> Response:
         options=options,
         locks=call.server.locks,
     )
-    answer = headrooms_json(counts)
+    answer: HeadroomJson = {
+        "headroom": {name: counted_json(counted, counts) for name, counted in counts.rooms.items()},
+        "complete": all(counted.copies.is_exact for counted in counts.rooms.values()),
+    }
+    if counts.mix is not None:
+        answer["mix"] = _copies(counts.mix)
     for name, written in queries.items():
-        if isinstance(written, dict) and (ignored := ignored_in(call.server.settings.planner, written)):
+        if isinstance(written, dict) and (ignored := ignored_in(settings, written)):
             answer["headroom"][name]["ignored"] = ignored
     if taken is not None:
         copies = {name: room.copies for name, room in counts.rooms.items()}
         for name, rooms in by_share(call.database, call.server.usage_cache, copies, taken).items():
-            answer["headroom"][name]["shares"] = shares_json(rooms[:limit], call.server.settings.planner.fair_share)
+            answer["headroom"][name]["shares"] = [
+                {"path": room.path, **named(room.member, settings.fair_share), **_copies(room.copies)}
+                for room in rooms[:limit]
+            ]
     return call.json(answer)
 
 
@@ -113,27 +120,15 @@ def _taken(
 
 
 def count_query(call: Call) -> Response:
-    """Return the headroom of a query string.
-
-    ``limit`` in the query is the number of trees to list.
-    """
-    request = request_of_query(call.query)
+    """Return the headroom of a query string, whose ``limit`` is the number of trees to list."""
+    request = forgiving_request(call.query, MAXIMUM)
     listing = Listing(trees=True, limit=min(request.limit or Listing().limit, MAX_LISTED))
     counts = headrooms(call.database, {QUERY_NAME: request}, listing, locks=call.server.locks)
     return call.json(counted_json(counts.rooms[QUERY_NAME], counts))
 
 
-def request_of_query(query: Query) -> CandidateRequest:
-    """Return the request in a query string, read at the newest microversion."""
-    return forgiving_request(query, MAXIMUM)
-
-
 def requests_of_flavors(flavors: Mapping[str, str]) -> dict[str, CandidateRequest]:
-    """Return the requests of flavors, by name.
-
-    Raises:
-        InvalidAt: GET /allocation_candidates would refuse a flavor's query string.
-    """
+    """Return the requests of flavors, by name; InvalidAt if GET /allocation_candidates would refuse one."""
     requests = {}
     for name, query in flavors.items():
         try:
@@ -144,8 +139,8 @@ def requests_of_flavors(flavors: Mapping[str, str]) -> dict[str, CandidateReques
 
 
 def request_of_text(query: str) -> CandidateRequest:
-    """Return the request in a query string that is not part of a URL."""
-    return request_of_query(Query.parse(query.encode()))
+    """Return the request in a query string that is not part of a URL, read at the newest microversion."""
+    return forgiving_request(Query.parse(query.encode()), MAXIMUM)
 
 
 def _mix(weights: Mapping[str, float], requests: Mapping[str, CountedRequest]) -> dict[str, Fraction]:
@@ -177,15 +172,6 @@ ROUTES = (
 )
 
 
-def headrooms_json(rooms: Headrooms) -> HeadroomJson:
-    """Return the headroom of each request."""
-    shown = {
-        "headroom": {name: counted_json(counted, rooms) for name, counted in rooms.rooms.items()},
-        "complete": all(counted.copies.is_exact for counted in rooms.rooms.values()),
-    }
-    return shown if rooms.mix is None else {**shown, "mix": _copies(rooms.mix)}
-
-
 def counted_json(counted: RequestRoom, rooms: Headrooms) -> HeadroomJson:
     """Return the headroom of one request."""
     room = counted.headroom
@@ -203,11 +189,6 @@ def counted_json(counted: RequestRoom, rooms: Headrooms) -> HeadroomJson:
         "trees": [{**_named(root, rooms.providers), **_copies(copies)} for root, copies in counted.trees],
         "aggregates": [{"uuid": uuid, **_copies(copies)} for uuid, copies in counted.aggregates],
     }
-
-
-def shares_json(rooms: Iterable[ShareRoom], settings: FairShareSettings) -> list[HeadroomJson]:
-    """Return how many copies each queue may have."""
-    return [{"path": room.path, **named(room.member, settings), **_copies(room.copies)} for room in rooms]
 
 
 def _copies(copies: Copies) -> HeadroomJson:
@@ -233,12 +214,12 @@ def message_of(room: Headroom) -> str:
 
 def _lacking_in_words(room: Headroom) -> str:
     if not room.lacking:
-        return (
-            "Every tree that can serve it has room."
-            if room.with_room
-            else "No tree can serve it, even if it were empty."
-        )
-    parts = [f"{trees} {_all_of(names)}" for names, trees in room.lacking.items() if names]
+        return "Every tree that can serve it has room." if room.with_room else NOBODY
+    parts = [
+        f"{trees} {' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))}"
+        for names, trees in room.lacking.items()
+        if names
+    ]
     if parts:
         number, _space, names = parts[0].partition(" ")
         parts[0] = f"{number} {'lacks' if number == '1' else 'lack'} {names}"
@@ -248,8 +229,3 @@ def _lacking_in_words(room: Headroom) -> str:
         parts.append(f"{scattered} {has} what is asked for, but not where it could be used together")
     trees = f"{room.without_room} tree{'' if room.without_room == 1 else 's'}"
     return f"Of {trees} without room {', '.join(parts)}."
-
-
-def _all_of(names: tuple[str, ...]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 import orjson
@@ -62,11 +63,7 @@ def time_text(instant: datetime) -> str:
 
 
 def moment_of(text: str) -> datetime:
-    """Parse an ISO 8601 time to naive UTC, as in the tables; without an offset it is taken as UTC.
-
-    Raises:
-        Invalid: the text is not a time in ISO 8601.
-    """
+    """Parse an ISO 8601 time, by default in UTC, to naive UTC, as in the tables; Invalid if it is none."""
     try:
         instant = datetime.fromisoformat(text)
         return instant if instant.tzinfo is None else instant.astimezone(UTC).replace(tzinfo=None)
@@ -91,11 +88,7 @@ def opening(following: Following, *, come_again_ms: int = COME_AGAIN_MS) -> byte
 
 
 def next_event(database: Database, following: Following) -> tuple[bytes, Following]:
-    """Return the next event, empty if there is none, and the position after it. Its data is what ``after`` returns.
-
-    Raises:
-        CursorGone: rows that the client has not seen may have been deleted.
-    """
+    """Return the next event, empty if there is none, and the position after it; CursorGone as ``read_feed``."""
     entries, reached = read_feed(database, following.cursor, following.entry_filter, limit=following.limit)
     shown = entries if following.sends_rows else []
     return _event(shown, reached) if entries else b"", replace(following, cursor=reached)
@@ -122,11 +115,8 @@ class TooManyListeners(Unavailable):
 class Pace:
     """Intervals in seconds.
 
-    Args:
-        look_s: between checks for commits.
-        heartbeat_s: of silence before a heartbeat is sent.
-        longest_s: after which a connection is closed, so that its client reconnects and is authorized again.
-        stalled_s: for which a client may accept none of what was sent.
+    They are between looks for commits, of silence before a heartbeat, until a client has to connect again, and for
+    which it may accept nothing.
     """
 
     look_s: float = 0.5
@@ -170,7 +160,10 @@ class Listener:
 
 
 class Listeners:
-    """All clients of this process that follow the journal; ``on_change`` is called with their number."""
+    """All clients of this process that follow the journal; ``on_change`` is called with their number.
+
+    One thread, which the first client starts, serves them; they are admitted and welcomed by others.
+    """
 
     def __init__(
         self,
@@ -189,17 +182,21 @@ class Listeners:
         self._lock = threading.Lock()
         self._admitted: set[Listener] = set()
         self._welcomed: list[Listener] = []
-        self._loop: _Loop | None = None
+        self._bell: socket.socket | None = None
+        """Wakes up the thread, once there is one."""
+        self._served: list[Listener] = []
+        self._look_at = 0.0
+        self._is_failing = False
+
+    @cached_property
+    def _selector(self) -> selectors.DefaultSelector:
+        return selectors.DefaultSelector()
 
     def __len__(self) -> int:
         return len(self._admitted)
 
     def admit(self, following: Following) -> Listener:
-        """Reserve a place for a client; it must then be given its connection or withdrawn.
-
-        Raises:
-            TooManyListeners: all places are taken.
-        """
+        """Reserve a place for a client, to be given its connection or withdrawn; TooManyListeners if all are taken."""
         with self._lock:
             if len(self._admitted) >= self._most:
                 raise TooManyListeners
@@ -221,53 +218,27 @@ class Listeners:
             self._on_change(len(self._admitted))
 
     def welcome(self, listener: Listener) -> None:
-        """Pass a listener to the thread; the first one starts it."""
+        """Pass a listener to the thread; the first one starts it, and it ends with the process."""
         with self._lock:
             self._welcomed.append(listener)
-            if self._loop is None:
-                self._loop = _Loop(self, self._database, self._pace, self._clock)
-                threading.Thread(target=self._loop.run, name="listeners", daemon=True).start()
-            self._loop.wake()
+            if self._bell is None:
+                alarm, self._bell = socket.socketpair()
+                self._bell.settimeout(0)
+                threading.Thread(target=self._serve, args=(alarm,), name="listeners", daemon=True).start()
+            with contextlib.suppress(BlockingIOError):
+                self._bell.send(b"\0")
 
-    def newly_welcomed(self) -> list[Listener]:
-        """Return the listeners that the thread has not seen yet."""
-        with self._lock:
-            newcomers, self._welcomed = self._welcomed, []
-            return newcomers
-
-
-class _Loop:
-    """The loop that the thread runs."""
-
-    def __init__(self, listeners: Listeners, database: Database, pace: Pace, clock: Callable[[], float]) -> None:
-        self._listeners = listeners
-        self._database = database
-        self._pace = pace
-        self._clock = clock
-        self._selector = selectors.DefaultSelector()
-        self._alarm, self._bell = socket.socketpair()
-        self._bell.settimeout(0)
-        self._selector.register(self._alarm, selectors.EVENT_READ)
-        self._served: list[Listener] = []
-        self._look_at = 0.0
-        self._is_failing = False
-
-    def wake(self) -> None:
-        """Wake up the loop from another thread."""
-        with contextlib.suppress(BlockingIOError):
-            self._bell.send(b"\0")
-
-    def run(self) -> None:
-        """Serve forever; the thread ends with the process."""
+    def _serve(self, alarm: socket.socket) -> None:
+        self._selector.register(alarm, selectors.EVENT_READ)
         while True:
-            self._turn()
+            self._turn(alarm)
 
-    def _turn(self) -> None:
+    def _turn(self, alarm: socket.socket) -> None:
         wait = max(0.0, self._look_at - self._clock()) if self._served else None
         for key, events in self._selector.select(wait):
             if key.data is None:
-                self._alarm.recv(4096)
-                self._begin(self._listeners.newly_welcomed())
+                alarm.recv(4096)
+                self._begin()
             else:
                 self._attend(key.data, events)
         now = self._clock()
@@ -277,7 +248,9 @@ class _Loop:
             for listener in [*self._served]:
                 self._care(listener, now)
 
-    def _begin(self, newcomers: list[Listener]) -> None:
+    def _begin(self) -> None:
+        with self._lock:
+            newcomers, self._welcomed = self._welcomed, []
         now = self._look_at = self._clock()
         for listener in newcomers:
             listener.spoke_at, listener.ends_at = now, now + self._pace.longest_s
@@ -287,18 +260,17 @@ class _Loop:
     def _end(self, listener: Listener) -> None:
         self._served.remove(listener)
         self._selector.unregister(listener.socket)
-        self._listeners.forget(listener)
+        self.forget(listener)
 
     def _attend(self, listener: Listener, events: int) -> None:
         """Send more, or drop a client that has disconnected; anything it sends is ignored."""
         try:
-            if events & selectors.EVENT_READ and not listener.socket.recv(4096):
-                self._end(listener)
-                return
+            has_gone = events & selectors.EVENT_READ and not listener.socket.recv(4096)
         except OSError:
+            has_gone = True
+        if has_gone:
             self._end(listener)
-            return
-        if events & selectors.EVENT_WRITE:
+        elif events & selectors.EVENT_WRITE:
             self._send(listener, b"")
 
     def _send(self, listener: Listener, text: bytes) -> None:
@@ -314,14 +286,10 @@ class _Loop:
     def _tell_news(self) -> None:
         try:
             newest_cursor = newest(self._database) if self._served else None
-            waiting = [
-                listener
-                for listener in self._served
-                if not listener.unsent and listener.following.cursor != newest_cursor
-            ]
             events: dict[Following, tuple[bytes, Following] | None] = {}
-            for listener in waiting:
-                self._tell(listener, events)
+            for listener in [*self._served]:
+                if not listener.unsent and listener.following.cursor != newest_cursor:
+                    self._tell(listener, events)
             self._is_failing = False
         except Exception as error:
             if not self._is_failing:

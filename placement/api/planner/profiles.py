@@ -40,7 +40,7 @@ def list_profiles(call: Call) -> Response:
 def _learnt(call: Call) -> Iterator[tuple[str, Any]]:
     """Yield what each profile without flavors has learnt, and since when; ``flavors`` could stand in the file."""
     for name, profile in call.server.settings.planner.profiles.items():
-        judge = call.server.fragmentation_judges.judge_for(profile)
+        judge = call.server.fragmentation_judges.get(profile.name)
         if judge is not None and not judge.settings.flavors:
             picture = judge.picture(call.database)
             work = [ExpectedWork(task, round(often, 2)) for task, often in picture.expected.items()]

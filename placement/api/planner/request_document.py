@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 from placement.allocators.group.tree import Path, split_name
 from placement.api.candidate_query import MAX_CLASSES, MAX_GROUPS
 from placement.api.fields import BodyPath, load_document
-from placement.api.planner.request_fields import ALL, PER_SUBTREE, Expressions
-from placement.api.planner.request_schemas import MAX_ADDED_IN_ALL, REQUEST
+from placement.api.planner.request_fields import ALL, MAX_ADDED_IN_ALL, PER_SUBTREE, REQUEST, Expressions
 from placement.domain.device_types import PREFIX, enumerated_traits, group_paths, is_enumerated
 from placement.domain.koordinator import KEYS as KOORDINATOR
 from placement.domain.koordinator import in_planner_words
@@ -22,7 +21,7 @@ from placement.domain.planner_request import THE_DEVICE, Affinity, Exclusive, Pl
 from placement.domain.pods import PastedPod, pasted_pod
 from placement.domain.search_plan import RequestGroup
 from placement.errors import InvalidAt
-from placement.services.planner.changes import Changes
+from placement.services.planner.questions import Changes
 from placement.settings import PlannerSettings
 
 Rule = TypeVar("Rule", Within, Exclusive)
@@ -32,11 +31,7 @@ OUTSIDE = ""
 
 
 def names_as_groups(request: PlannerRequest, levels: Mapping[str, str]) -> PlannerRequest:
-    """Turn a request's names into groups if it also has groups or rules; else return it unchanged.
-
-    Raises:
-        InvalidAt: a name contains a group of no known level, or names express something that groups cannot.
-    """
+    """Turn a request's names into groups if it also has groups or rules; InvalidAt for what groups cannot express."""
     has_rules = request.affinity or request.within or request.exclusive or request.same_subtree
     if not request.paths or not (request.groups or has_rules):
         return request
@@ -53,7 +48,7 @@ def names_as_groups(request: PlannerRequest, levels: Mapping[str, str]) -> Plann
         groups=(*_with_outside(request.groups, outside), *named),
         paths={},
         written=dict(_written_names(request.paths)),
-        affinity=tuple([_named_affinity(rule, suffixes) for rule in request.affinity]),
+        affinity=tuple([_affinity_of_names(rule, suffixes) for rule in request.affinity]),
         within=(*[_below(rule, suffixes) for rule in request.within], *_nesting([*amounts], levels)),
         exclusive=tuple([_below(rule, suffixes) for rule in request.exclusive]),
     )
@@ -133,7 +128,7 @@ def _below(rule: Rule, suffixes: Sequence[str]) -> Rule:
     return replace(rule, groups=_expanded(rule.groups, suffixes))
 
 
-def _named_affinity(rule: Affinity, suffixes: Sequence[str]) -> Affinity:
+def _affinity_of_names(rule: Affinity, suffixes: Sequence[str]) -> Affinity:
     primaries = _expanded([rule.primary], suffixes)
     primary = primaries[0] if len(primaries) == 1 else rule.primary
     secondaries = [suffix for suffix in _expanded(rule.secondaries, suffixes) if suffix != primary]
@@ -148,11 +143,7 @@ CONFLICTING_TRAITS = "Traits are required and forbidden: {}."
 
 
 def planner_request(body: Body, settings: PlannerSettings) -> PlannerRequest:
-    """Return the request that a loaded body describes, with Koordinator's keys in it translated.
-
-    Raises:
-        InvalidAt: fields contradict each other or name something unknown.
-    """
+    """Return the request that a loaded body describes, in whatever words; InvalidAt if it contradicts itself."""
     if "pod" in body:
         body = _with_pod(body, settings)
     elif about_pods := {"task", "ignore_unknown"} & body.keys():
@@ -165,18 +156,19 @@ def planner_request(body: Body, settings: PlannerSettings) -> PlannerRequest:
             "affinity": [*body.get("affinity", ()), *translated["affinity"]],
             "exclusive": [*body.get("exclusive", ()), *translated["exclusive"]],
         }
-    body = {**body, "groups": dict(_groups_by_class(body.get("groups", {}), settings))}
+    # Groups ask for classes, whatever names these were written with.
+    groups = {
+        suffix: {
+            **group,
+            "resources": settings.devices.amounts_by_class(group.get("resources", {}), ("groups", suffix, "resources")),
+        }
+        for suffix, group in body.get("groups", {}).items()
+    }
+    body = {**body, "groups": groups}
     request = names_as_groups(replace(_request(body), **_in_paths(body, settings)), settings.levels)
     for path, sentence in _faults(request, settings):
         raise InvalidAt(path, sentence)
     return request
-
-
-def _groups_by_class(groups: Body, settings: PlannerSettings) -> Iterator[tuple[str, Body]]:
-    """Yield groups that ask for classes, whatever names they were written with."""
-    for suffix, group in groups.items():
-        path = ("groups", suffix, "resources")
-        yield suffix, {**group, "resources": settings.devices.amounts_by_class(group.get("resources", {}), path)}
 
 
 def ignored_in(settings: PlannerSettings, *bodies: Body) -> list[str]:
@@ -359,11 +351,7 @@ def _unknown(path: BodyPath, suffixes: Iterable[str], existing: set[str]) -> Ite
 
 
 def changes_of(body: Body) -> Changes:
-    """Return the changes to the cloud that a body assumes.
-
-    Raises:
-        InvalidAt: it adds too many trees.
-    """
+    """Return the changes to the cloud that a body assumes; InvalidAt if it adds too many trees."""
     more = [(addition["like"], addition["count"]) for addition in body.get("with", ())]
     if sum(count for _like, count in more) > MAX_ADDED_IN_ALL:
         raise InvalidAt(("with",), f"The key adds more than {MAX_ADDED_IN_ALL} trees.")

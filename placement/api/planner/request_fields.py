@@ -1,6 +1,7 @@
-"""Fields of planner requests: flags, words and amounts, what the plain API has in query strings, and hints.
+"""The bodies of POST /planner/v1/candidates and /planner/v1/claims, and the fields that they consist of.
 
-A hint says what to write instead of a known key in the wrong place.
+A hint says what to write instead of a known key in the wrong place. ``request_document.py`` checks what involves
+several fields.
 """
 
 import re
@@ -9,14 +10,19 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from placement.api.candidate_query import MAX_GROUPS, SUFFIX
 from placement.api.fields import (
+    ANYTHING,
     MAX_INTEGER,
+    UUID,
     Array,
     BodyPath,
     Fault,
     Faults,
     Field,
+    Map,
     Object,
+    flag,
     integer,
     shown,
     text,
@@ -25,6 +31,7 @@ from placement.api.fields import (
 from placement.api.query import MAX_CONDITIONS, MAX_VALUES, parse_member_of, parse_required
 from placement.api.versions import MAXIMUM, Version
 from placement.domain.device_types import DeviceSettings
+from placement.domain.planner_request import PlannerRequest
 from placement.domain.quantities import QUANTITY
 from placement.errors import Invalid
 from placement.settings.planner.document import HIERARCHY, IMPORT_HINT, SCHEDULER_KEYS
@@ -158,11 +165,15 @@ class Count(Field):
     def read(self, value: Any) -> int | str:
         """Return the number or the word."""
         count = whole(value)
-        is_number = isinstance(count, int) and not isinstance(count, bool) and 1 <= count <= MAX_COUNT
-        if not is_number and count not in (ALL, PER_SUBTREE):
+        if not is_from_1_to(MAX_COUNT, count) and count not in (ALL, PER_SUBTREE):
             expected = f'a number from 1 to {MAX_COUNT}, "{ALL}" or "{PER_SUBTREE}"'
             raise Fault(f"{shown(count)} is not {expected}", "anyOf")
         return count  # type: ignore[no-any-return]
+
+
+def is_from_1_to(maximum: int, number: Any) -> bool:
+    """Tell whether a value is a whole number in a range."""
+    return isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= maximum
 
 
 class Nested(Field):
@@ -228,3 +239,118 @@ class ProfileField(Field):
 
 
 PROFILE = ProfileField({"anyOf": [{"type": "string", "minLength": 1}, {"type": "object"}]})
+
+
+MAX_CANDIDATES = 1000
+MAX_ADDED = 1000
+MAX_ADDED_IN_ALL = 10_000
+MAX_PER_TREE = 20
+MAX_RULES = 64
+"""Of each kind: every further level or same_subtree slows down each step of the search."""
+MAX_ADDITIONS = 100
+MAX_PARTS = 250
+"""Of a pod or a hint: containers, device types, conditions on labels."""
+LEVEL = "[A-Za-z0-9_]{1,255}"
+RESOURCE_NAME = "[A-Za-z0-9][A-Za-z0-9._/-]{0,254}"
+"""A class, or another name of one: cpu, nvidia.com/gpu."""
+
+
+_AMOUNTS = Map("[^/]+(/[^/]+)*", AMOUNT)
+"""Amounts by hierarchical name."""
+
+GROUP = f"{SUFFIX}|[^/]+(/[^/]+)+"
+"""The suffix of a group, or a prefix of hierarchical names."""
+
+
+def _groups(shortest: int = 1) -> Array:
+    return Array(text(pattern=GROUP), shortest=shortest, longest=MAX_GROUPS, unique=True)
+
+
+_LEVEL = text(pattern=LEVEL)
+MODE = text("required", "preferred", default="required")
+
+_GROUP = HintingObject(
+    {
+        "resources?": Map(RESOURCE_NAME, Quantity(minimum=1)),
+        "required?": TRAITS,
+        "member_of?": AGGREGATES,
+        "in_tree?": UUID,
+        "count?": Count(),
+        "at_least?": integer(minimum=1, maximum=MAX_COUNT, default=1),
+        "selector?": TRAITS,
+        "vf_selector?": TRAITS,
+    }
+)
+_AFFINITY = {"groups": _groups(shortest=2), "primary?": text(pattern=GROUP), "level": _LEVEL, "mode?": MODE}
+_SCORE = {"profile?": PROFILE, "explain?": flag()}
+
+_EXPRESSION = {
+    "key": text(shortest=1, longest=100),
+    "operator": text("In", "NotIn", "Exists", "DoesNotExist"),
+    "values?": Array(text(shortest=1, longest=100), longest=MAX_PARTS),
+}
+_SELECTOR = Object(
+    {
+        "matchLabels?": Map(".{1,100}", text(longest=100)),
+        "matchExpressions?": Array(Object(_EXPRESSION), longest=MAX_PARTS),
+    },
+    nullable=True,
+)
+"""A label selector; Kubernetes writes an empty one as null."""
+_JOINT_ALLOCATE = {
+    "deviceTypes": Array(text(shortest=1), longest=MAX_PARTS, unique=True),
+    "requiredScope?": text("SamePCIe", "SameNUMANode"),
+}
+_HINT = {
+    "selector?": _SELECTOR,
+    "vfSelector?": _SELECTOR,
+    "allocateStrategy?": text("ApplyForAll", "RequestsAsCount"),
+    "exclusivePolicy?": text("DeviceLevel", "PCIeLevel"),
+}
+
+REQUEST_MEMBERS = {
+    "groups?": Map(f"({SUFFIX})?", _GROUP),
+    "group_policy?": text("none", "isolate", default="none"),
+    "same_subtree?": Array(_groups(), longest=MAX_RULES),
+    "root_required?": TRAITS,
+    "affinity?": Array(Object(_AFFINITY), longest=MAX_RULES),
+    "within?": Array(Object({"groups": _groups(), "level": _LEVEL, "mode?": MODE}), longest=MAX_RULES),
+    "exclusive?": Array(Object({"groups": _groups(), "level": _LEVEL}), longest=MAX_RULES),
+    "avoid?": Object({"trees?": Array(UUID)}),
+    "tree?": Nested(),
+    "paths?": _AMOUNTS,
+    "containers?": Array(_AMOUNTS, longest=MAX_PARTS),
+    "init_containers?": Array(_AMOUNTS, longest=MAX_PARTS),
+    "translate?": flag(),
+    "distinct?": flag(),
+    "requests?": Map(".{1,255}", integer(minimum=1)),
+    "device_joint_allocate?": Object(_JOINT_ALLOCATE),
+    "device_allocate_hint?": Map(".{1,64}", Object(_HINT)),
+    "pod?": Map(".{1,255}", ANYTHING),
+    "task?": text(shortest=1, longest=255),
+    "ignore_unknown?": flag(),
+    "profile?": PROFILE,
+    "score?": Object(_SCORE),
+    "explain?": flag(),
+}
+"""A request, in the planner's terms, Koordinator's, or hierarchical names."""
+REQUEST = HintingObject(REQUEST_MEMBERS)
+
+_ADDITION = {"like": UUID, "count": integer(minimum=1, maximum=MAX_ADDED)}
+CHANGES = {
+    "with?": Array(Object(_ADDITION), longest=MAX_ADDITIONS),
+    "without?": Array(UUID),
+    "released?": Array(UUID),
+}
+"""A hypothetical cloud.
+
+Without certain trees, named by a provider or an aggregate; with additional, empty ones, copied from existing ones; and
+with what consumers hold released.
+"""
+LIMITS = {
+    "limit?": integer(minimum=1, maximum=MAX_CANDIDATES, default=PlannerRequest().limit),
+    "per_tree?": integer(minimum=1, maximum=MAX_PER_TREE, default=1),
+}
+"""How many candidates to return. Claims accept and ignore it, so that one body serves both."""
+
+CANDIDATES = HintingObject(LIMITS | CHANGES | REQUEST_MEMBERS)

@@ -12,7 +12,8 @@ from placement.api.query import ANY
 from placement.api.routing import planner_route
 from placement.services import whole_trees as service
 from placement.services.console.searches import ProviderSearch, found_providers
-from placement.services.whole_trees import DrainBy, Evacuation, TreeConsumer, evacuation, tree_consumers
+from placement.services.console.tree import TreeConsumer
+from placement.services.whole_trees import DrainBy, Evacuation, evacuation, tree_consumers
 
 USUAL_LIMIT = 1000
 
@@ -95,7 +96,7 @@ def _consumer(consumer: TreeConsumer) -> dict[str, Any]:
         "user_id": consumer.user_id,
         "consumer_type": consumer.type,
         "since": None if consumer.since is None else time_text(consumer.since),
-        "resources": consumer.held,
+        "resources": dict(sorted(consumer.held.items())),
     }
 
 

@@ -19,9 +19,8 @@ from typing import NamedTuple
 from placement.allocators.ranking_profile import Counts
 from placement.candidates.compose.constraints import Constraint
 from placement.candidates.compose.slots import MAX_REMEMBERED, ChoicesOfForm, Memo, RequestBudget, SlotComposer
-from placement.domain.places import Places
 from placement.domain.search_plan import Choice, Plan, Slot
-from placement.domain.tree import Tree
+from placement.domain.tree import Places, Tree
 
 
 class Composed(NamedTuple):

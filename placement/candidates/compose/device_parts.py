@@ -13,10 +13,9 @@ from placement.allocators import natural_key, natural_order
 from placement.allocators.devices.request import THE_DEVICE, Device, Group, Host, InOnePlace, Joint, Request
 from placement.candidates.compose.slots import UsefulRoom, useful_room
 from placement.candidates.fragmentation import DeviceJudge
-from placement.domain.places import Levels, upwards
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
 from placement.domain.search_plan import Plan, Slot
-from placement.domain.tree import NO_STOCKS, PlannerTree, ProviderStocks, Tree
+from placement.domain.tree import NO_STOCKS, Levels, PlannerTree, ProviderStocks, Tree, upwards
 
 Heads = tuple[tuple[frozenset[str], frozenset[int]], ...]
 """For each same_subtree the suffixes of its groups, and heads to choose one from.

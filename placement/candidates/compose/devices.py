@@ -17,10 +17,9 @@ from placement.candidates.compose.proposals import Locks, Proposal, ProposalComp
 from placement.candidates.compose.ruled_out import DeviceRoom, wanted_free
 from placement.candidates.compose.slots import Memo
 from placement.candidates.fragmentation import DeviceJudge
-from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan
-from placement.domain.tree import PlannerTree, Tree
+from placement.domain.tree import Levels, PlannerTree, Tree
 
 ChosenProviders = list[list[int]]
 """For each part the providers that serve it."""

@@ -27,10 +27,9 @@ from placement.allocators.group.tree import (
 )
 from placement.candidates.compose.proposals import GroupScore, Locks, Proposal, ProposalComposer, Proposals
 from placement.domain.device_types import enumerated_traits, is_enumerated
-from placement.domain.places import Levels
 from placement.domain.planner_request import ContainerPaths, PlannerRequest
 from placement.domain.search_plan import CandidateRequest, RequestGroup
-from placement.domain.tree import NO_STOCKS, PlannerTree, Stock, Tree
+from placement.domain.tree import NO_STOCKS, Levels, PlannerTree, Stock, Tree
 
 
 class UnknownLevel(ValueError):

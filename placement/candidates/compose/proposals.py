@@ -12,9 +12,8 @@ from typing import NamedTuple, Protocol
 from placement.allocators import Budget
 from placement.allocators.ranking_profile import Counts
 from placement.candidates.compose.ruled_out import WantedFree
-from placement.domain.places import upwards
 from placement.domain.planner_request import THE_DEVICE
-from placement.domain.tree import NO_STOCKS, PlannerTree, Stock, Tree
+from placement.domain.tree import NO_STOCKS, PlannerTree, Stock, Tree, upwards
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ import numpy as np
 from placement.candidates.serving import ProviderSets, trees_shared_with
 from placement.cloud.columns import CloudColumns
 from placement.cloud.providers import Flags, Ints, distinct_rows, numbered, numbered_owners
-from placement.domain.places import upwards
 from placement.domain.search_plan import NamedIds
+from placement.domain.tree import upwards
 
 Cell = tuple[int, int]
 """A provider, by its place in the form, and a class, by id. The places of pools are below 0."""

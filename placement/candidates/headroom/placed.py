@@ -15,10 +15,8 @@ from placement.candidates.planner.planner_search import PlannerSearch
 from placement.candidates.planner.planner_trees import host_sketch, with_stocks
 from placement.candidates.planner.question import PlannerQuestion
 from placement.cloud.providers import Ints, distinct_rows
-from placement.domain.overlay import AS_IT_IS, Overlay
-from placement.domain.places import upwards
 from placement.domain.search_plan import Plan
-from placement.domain.tree import PlannerTree, Tree
+from placement.domain.tree import AS_IT_IS, Overlay, PlannerTree, Tree, upwards
 
 MAX_WAYS = 250
 """How many ways to serve a request in a tree are packed: each is a level of the search."""

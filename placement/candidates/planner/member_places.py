@@ -12,7 +12,7 @@ from placement.candidates.compose.proposals import Proposal
 from placement.candidates.planner.planner_search import PlannerSearch, RankedKey, RankedProposal
 from placement.candidates.planner.question import PlannerQuestion
 from placement.candidates.ranking import ROOT
-from placement.domain.overlay import Overlay
+from placement.domain.tree import Overlay
 
 FIRST_TREES = 8
 """How many trees to read in detail first, if a tree may serve several members."""

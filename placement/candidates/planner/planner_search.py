@@ -16,10 +16,8 @@ from placement.candidates.planner.question import PlannerQuestion
 from placement.candidates.ranking import FAILS, MAX_SCORE, Key, ScoresByCount, TreeScores, shared_by
 from placement.candidates.scores import Score, score
 from placement.candidates.tree_order import Portion, SumRows, TreeOrder, best_first
-from placement.domain.overlay import AS_IT_IS, Overlay
-from placement.domain.places import upwards
 from placement.domain.quantities import ResourceAmounts, summed
-from placement.domain.tree import NO_STOCKS, NamedMember, PlannerTree, Tree
+from placement.domain.tree import AS_IT_IS, NO_STOCKS, NamedMember, Overlay, PlannerTree, Tree, upwards
 
 RankedKey = tuple[bool, float, int, int]
 """A proposal's key: its tree's key but with its own score, followed by its number in the tree."""

@@ -23,10 +23,8 @@ from placement.candidates.serving import Serving
 from placement.candidates.tree_reader import Layout
 from placement.cloud.derived import TIMELESS
 from placement.cloud.providers import Ints, places_in
-from placement.domain.overlay import Overlay
-from placement.domain.places import Places
 from placement.domain.search_plan import Plan
-from placement.domain.tree import NamedMember, PlannerTree, ProviderStocks, Stock, Tree
+from placement.domain.tree import NamedMember, Overlay, Places, PlannerTree, ProviderStocks, Stock, Tree
 
 if TYPE_CHECKING:
     from placement.candidates.planner.question import PlannerQuestion

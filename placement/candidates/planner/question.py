@@ -17,12 +17,10 @@ from placement.candidates.ranking import Ranking, TreeScores, shared_by
 from placement.candidates.tree_order import LeastPlaces, least_places
 from placement.candidates.tree_reader import TreeReader
 from placement.cloud.derived import KeptInState
-from placement.domain.overlay import AS_IT_IS, Overlay
-from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.quantities import ResourceAmounts
 from placement.domain.search_plan import CandidateRequest, Plan, RequestGroup
-from placement.domain.tree import PlannerTree, Tree
+from placement.domain.tree import AS_IT_IS, Levels, Overlay, PlannerTree, Tree
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,24 +2,19 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from placement.allocators.bundle_packing import Copies
-from placement.candidates.explain.explain import explain
 from placement.candidates.headroom.forms import CloudInForms
 from placement.candidates.headroom.totals import Headroom
-from placement.candidates.ranking import Ranking
-from placement.domain.drawn_tree import Drawing, drawing
-from placement.domain.places import PlaceLock
-from placement.domain.search_plan import CandidateRequest, plan_for
+from placement.domain.search_plan import CandidateRequest
+from placement.domain.tree import PlaceLock
 from placement.errors import Gone, Invalid, NotFound
-from placement.services.allocation_candidates import SearchOptions, answer_to
+from placement.services.allocation_candidates import CandidateQuestion, Explained, answer_to, explained
 from placement.services.console.hosts import Hosts
 from placement.services.console.overview import AMOUNTS
-from placement.services.console.tree import DEEPEST, DrawnProvider, drawn_providers
-from placement.services.explain import Explained, condition_masks
-from placement.services.fragmentation import FragmentationJudge
+from placement.services.console.tree import DEEPEST, Drawing, DrawnProvider, drawing, drawn_providers
 from placement.services.planner.request_rooms import headroom_in
 from placement.store.connection.database import Transaction, reads_anywhere
 from placement.store.console import tree
@@ -27,24 +22,11 @@ from placement.store.console.consumers import project_names, roots_of_project
 from placement.store.console.providers import NamedHost, hosts_with
 from placement.store.console.stocks import MAX_CHANGES, used_since
 from placement.store.journal.history import complete_since
-from placement.store.search.names import named_providers
 
 USUAL_CLASS = "VCPU"
 MAX_PROJECTS = 100
 
-BEST = 100
-"""The number of hosts in a profile's ranking."""
-
-
 MAX_DRAWN = 40
-
-
-@dataclass(frozen=True, slots=True)
-class RankedBy:
-    """A profile to rank hosts by, with its judge if it weighs fragmentation."""
-
-    ranking: Ranking
-    judge: FragmentationJudge | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +34,8 @@ class MapQuestion:
     """What a map should show.
 
     ``class_name`` is empty for the scarcest class that is asked for, or the usual one; ``time`` is one in the past,
-    from the journal. ``profiles`` rank the best hosts for ``request``. ``locks`` are classes that do not stand for
-    devices.
+    from the journal. ``ranked`` ask for the best hosts for ``request`` by some profiles. ``locks`` are classes that do
+    not stand for devices.
     """
 
     class_name: str = ""
@@ -63,8 +45,8 @@ class MapQuestion:
     knows_projects: bool = False
     time: datetime | None = None
     knows_past: bool = False
-    profiles: Sequence[RankedBy] = ()
-    options: SearchOptions = field(default_factory=SearchOptions)
+    ranked: Sequence[CandidateQuestion] = ()
+    place_locks: Sequence[PlaceLock] = ()
     locks: Collection[str] = ()
 
 
@@ -72,8 +54,8 @@ class MapQuestion:
 class RoomOnMap:
     """How many more copies of a request fit: in total, by root, and among some hosts together.
 
-    ``scarce`` is the class whose free amounts are given, by root: a device class, if the request asks for one. It is
-    ``stranded`` where no copy fits.
+    ``scarce`` is the class whose free amounts are given, a device class if possible; ``stranded`` are those without a
+    copy.
     """
 
     copies: Copies
@@ -110,20 +92,24 @@ class CloudMap:
 def cloud_map(tx: Transaction, question: MapQuestion) -> CloudMap:
     """Return a map from one snapshot: a fixed number of statements, O(hosts) work.
 
-    Raises:
-        Invalid: the request names a class or trait that does not exist.
-        NotFound: the cloud has nothing of the class.
-        Gone: the journal does not go back that far, or too much has changed since.
+    Invalid or NotFound for unknown names; Gone if the journal does not go back that far, or too much has changed since.
     """
     hosts = Hosts(tx)
     room = _room(tx, question, question.request) if question.request else None
-    class_name = _class(question.class_name, room.scarce if room else "", [*hosts.classes.values()])
-    stocks = _capacity_and_use(hosts, class_name)
+    classes = {name: class_id for class_id, name in hosts.classes.items()}
+    if question.class_name and question.class_name not in classes:
+        raise NotFound(f"No provider has inventory of {question.class_name}.")
+    in_order = (question.class_name, room.scarce if room else "", USUAL_CLASS, *classes)
+    class_name, stocks = next((name for name in in_order if name in classes), ""), dict[int, tuple[int, int]]()
+    if class_name:
+        trees, capacity, used = hosts.amounts(classes[class_name])
+        amounts = zip(capacity.tolist(), used.tolist(), strict=True)
+        stocks = dict(zip(hosts.roots[trees].tolist(), amounts, strict=True))
     if question.time is not None:
         stocks = _as_it_was(tx, stocks, class_name, question.time)
     return CloudMap(
         hosts=hosts.named,
-        classes=[*hosts.classes.values()],
+        classes=[*classes],
         class_name=class_name,
         stocks=stocks,
         disabled=hosts.root_ids(hosts.disabled),
@@ -131,26 +117,12 @@ def cloud_map(tx: Transaction, question: MapQuestion) -> CloudMap:
         projects=project_names(tx, limit=MAX_PROJECTS) if question.knows_projects else (),
         lit=roots_of_project(tx, question.project) if question.project else None,
         room=room,
-        orders=[_best(tx, question, profile) for profile in question.profiles],
+        orders=[
+            list(dict.fromkeys([root for root, _choice in answer_to(tx, ranked).candidates]))
+            for ranked in question.ranked
+        ],
         since=complete_since(tx) if question.knows_past else None,
     )
-
-
-def _class(chosen: str, scarce: str, held: Sequence[str]) -> str:
-    """Return the class to show: the one that is wanted, the scarcest of the request, or the usual one."""
-    if chosen and chosen not in held:
-        raise NotFound(f"No provider has inventory of {chosen}.")
-    return next((name for name in (chosen, scarce, USUAL_CLASS, *held) if name in held), "")
-
-
-def _capacity_and_use(hosts: Hosts, class_name: str) -> dict[int, tuple[int, int]]:
-    """Return the capacity and usage of a class, for each tree that has it."""
-    for class_id, name in hosts.classes.items():
-        if name == class_name:
-            trees, capacity, used = hosts.amounts(class_id)
-            amounts = zip(capacity.tolist(), used.tolist(), strict=True)
-            return dict(zip(hosts.roots[trees].tolist(), amounts, strict=True))
-    return {}
 
 
 def _as_it_was(
@@ -167,7 +139,7 @@ def _as_it_was(
 
 
 def _room(tx: Transaction, question: MapQuestion, request: CandidateRequest) -> RoomOnMap:
-    headroom, cloud = headroom_in(tx, request, locks=question.options.locks)
+    headroom, cloud = headroom_in(tx, request, locks=question.place_locks)
     names = list(dict.fromkeys(name for group in request.groups for name in group.resources))
     devices = [name for name in names if name not in AMOUNTS and name not in question.locks]
     scarce = next(iter((*devices, *names)), "")
@@ -195,21 +167,9 @@ def _free(headroom: Headroom, cloud: CloudInForms, class_name: str) -> dict[int,
     }
 
 
-def _best(tx: Transaction, question: MapQuestion, by: RankedBy) -> list[int]:
-    """Return the roots of the best hosts by a profile: those of the candidates, in their order."""
-    if question.request is None:
-        return []
-    request = replace(question.request, limit=BEST)
-    answer = answer_to(tx, request, question.options, by.ranking, judge=by.judge)
-    return list(dict.fromkeys(root for root, _choice in answer.candidates))
-
-
 @dataclass(frozen=True, slots=True)
 class HostOnMap:
-    """A host with the providers of its tree that are drawn, each after its parent, with their depth.
-
-    ``explained`` says why no further copy of the request fits here, or that one does; None without a request.
-    """
+    """A host, its drawn providers, each after its parent, with their depth, and why no more copies fit."""
 
     root: DrawnProvider
     providers: Sequence[tuple[int, DrawnProvider]]
@@ -226,16 +186,16 @@ def host_on_map(
     levels: Mapping[str, str],
     locks: Sequence[PlaceLock] = (),
 ) -> HostOnMap:
-    """Return the host whose uuid has this beginning.
+    """Return the host whose uuid has this beginning; NotFound if there is none, Invalid if there are several.
 
-    ``levels`` maps names of levels to the traits of their places, outermost first. Nothing fits into a place that
-    somebody holds exclusively by one of the ``locks``.
-
-    Raises:
-        NotFound: there is none.
-        Invalid: there are several; or a resource class or trait does not exist.
+    ``levels`` maps names of levels to the traits of their places, outermost first.
     """
-    host = _only(hosts_with(tx, beginning))
+    hosts = hosts_with(tx, beginning)
+    if not hosts:
+        raise NotFound("No host has a uuid that begins with this text.")
+    if len(hosts) > 1:
+        raise Invalid("Several hosts have a uuid that begins with this text.")
+    host = hosts[0]
     parents = tree.parents_by_name(tx, host)
     drawn = drawing(parents, host, max_providers=MAX_DRAWN, deepest=DEEPEST)
     nodes = drawn_providers(tx, drawn.drawn, levels)
@@ -243,25 +203,11 @@ def host_on_map(
         root=nodes[host],
         providers=[(depth, nodes[id_]) for depth, id_ in _in_order(drawn, host, 0)],
         size=len(parents),
-        explained=_explained(tx, request, host, locks) if request else None,
+        explained=explained(tx, request, locks=locks, only_root=host) if request else None,
     )
-
-
-def _only(roots: Sequence[int]) -> int:
-    if not roots:
-        raise NotFound("No host has a uuid that begins with this text.")
-    if len(roots) > 1:
-        raise Invalid("Several hosts have a uuid that begins with this text.")
-    return roots[0]
 
 
 def _in_order(drawn: Drawing, id_: int, depth: int) -> Iterator[tuple[int, int]]:
     yield depth, id_
     for child in drawn.children[id_]:
         yield from _in_order(drawn, child, depth + 1)
-
-
-def _explained(tx: Transaction, request: CandidateRequest, root: int, locks: Sequence[PlaceLock]) -> Explained:
-    plan = plan_for(request)
-    explanation = explain(plan, condition_masks(tx, plan, locks=locks, only_root=root))
-    return Explained(explanation, named_providers(tx, explanation.providers()))

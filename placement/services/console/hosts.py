@@ -49,11 +49,7 @@ class KindOfTrees(NamedTuple):
 
 
 class Hosts:
-    """The trees of a snapshot's cloud.
-
-    Args:
-        tx: the snapshot.
-    """
+    """The trees of a snapshot's cloud."""
 
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx

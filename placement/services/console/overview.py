@@ -39,10 +39,7 @@ class TreeKind(NamedTuple):
 
 
 class Scattering(NamedTuple):
-    """How the free units of a class are spread over the trees.
-
-    ``trees`` are the numbers of trees with at least 1, 2, 4 and 8 free, ``largest`` is the maximum of any tree.
-    """
+    """How the free units of a class are spread: the trees with at least 1, 2, 4 and 8 free, and the most of any."""
 
     class_name: str
     free: int
@@ -85,9 +82,8 @@ AMOUNTS = frozenset(
 class Attention:
     """What an operator should look at.
 
-    By class, how many trees have a provider with more in use than its capacity (drained ones have none); how many
-    disabled hosts have anything free; how many trees nobody has changed for ``UNCHANGED_DAYS``, neither their service
-    nor a consumer.
+    By class, how many trees have a provider with more in use than there is; how many disabled hosts have anything free;
+    and how many trees neither their service nor a consumer has changed for ``UNCHANGED_DAYS``.
     """
 
     overcommitted: Mapping[str, int]

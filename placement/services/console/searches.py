@@ -108,8 +108,7 @@ class ProjectHost(NamedTuple):
 class ProjectStanding:
     """What a project holds of each class, its consumers by type, and a page of the trees they are on.
 
-    ``count`` is the number of its consumers, None if there are too many to count. If ``is_part``, only the first of
-    them are added up.
+    ``count`` is None if there are too many consumers to count. If ``is_part``, only the first are added up.
     """
 
     count: int | None
@@ -165,13 +164,9 @@ NO_TREES: Ints = np.zeros(0, dtype=np.int64)
 class ProviderSearch:
     """The search terms; by default nothing is asked for.
 
-    Args:
-        words: each has to be part of the name; a single one may be the beginning of a uuid.
-        trees: whether to find trees, by what each has in total, rather than providers by what each has itself.
-        kind: exactly the resource classes of the tree.
-        full: whether the most loaded class is used up.
-        groups: for each group that the tree has to be in, its aggregates.
-        changed_h: the most hours since the last change, also by the journal alone if ``by_journal``.
+    Each of ``words`` has to be part of the name; a single one may begin a uuid. ``trees`` finds trees, by what each has
+    in total. ``kind`` are exactly the tree's classes, ``groups`` the aggregates of each group it is in, ``changed_h``
+    the most hours since the last change.
     """
 
     words: tuple[str, ...] = ()
@@ -198,11 +193,7 @@ class FoundProviders:
 
 @reads_anywhere
 def found_providers(tx: Transaction, search: ProviderSearch, *, first: int, limit: int) -> FoundProviders:
-    """Return a page of the providers that a search finds, roots first.
-
-    Raises:
-        Invalid: the search names a resource class or trait that does not exist.
-    """
+    """Return a page of the providers that a search finds, roots first; Invalid for an unknown class or trait."""
     hosts = Hosts(tx)
     ids = _ids_in_order(tx, hosts, search)
     rows = listed.listed_providers(tx, ids[first : first + limit].tolist())

@@ -1,22 +1,100 @@
-"""A provider in its tree: what each provider has, who shares, who consumes."""
+"""A provider in its tree: which providers are drawn, what each has, who shares, who consumes."""
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
+from operator import attrgetter
 from types import MappingProxyType
-from typing import NamedTuple
 
-from placement.domain.drawn_tree import Drawing, ancestors, drawing
 from placement.domain.inventory import Inventory
 from placement.domain.provider import subtree
+from placement.domain.quantities import ResourceAmounts
+from placement.domain.tree import upwards
 from placement.services.console.searches import Excerpt
 from placement.store.connection.database import Transaction, reads_anywhere
 from placement.store.console import tree as store
 from placement.store.console.stocks import DISABLED, ClassTotals, stocks_of_trees
 from placement.store.console.tree import SHARES, PlacedAmount, ServedTree, Sharer, TreePart
 from placement.store.providers import required_provider
+from placement.store.search.names import Named
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """The part of a tree to draw, by ids; ``hidden`` has how many descendants of a provider are not drawn anywhere."""
+
+    top: int
+    children: Mapping[int, list[int]]
+    hidden: Mapping[int, int]
+    is_whole: bool
+
+    @property
+    def drawn(self) -> list[int]:
+        """All providers drawn."""
+        return list(self.children)
+
+
+def drawing(parents: Mapping[int, int | None], focus: int, *, max_providers: int, deepest: int) -> Drawing:
+    """Choose what to draw: the whole tree if it fits, otherwise what is below ``focus``, nearest first.
+
+    Siblings are drawn in the order of ``parents``, but those with children first.
+    """
+    below = _children(parents)
+    above = ancestors(parents, focus)
+    whole = len(parents) <= max_providers and len(above) < deepest
+    top = above[0] if whole and above else focus
+    children = _drawn(below, top, max_providers=max_providers, deepest=deepest)
+    sizes = _sizes(below, top)
+    hidden = {id_: sizes[id_] - 1 - sum(sizes[child] for child in drawn) for id_, drawn in children.items()}
+    return Drawing(top, children, {id_: count for id_, count in hidden.items() if count}, whole)
+
+
+def _children(parents: Mapping[int, int | None]) -> dict[int, list[int]]:
+    below: dict[int, list[int]] = {id_: [] for id_ in parents}
+    for id_, parent in parents.items():
+        if parent in below:
+            below[parent].append(id_)
+    return below
+
+
+def ancestors(parents: Mapping[int, int | None], id_: int) -> list[int]:
+    """Return a provider's ancestors, the root first."""
+    above = [provider for provider in upwards(id_, parents) if provider in parents]
+    return above[:0:-1]
+
+
+def _drawn(below: Mapping[int, list[int]], top: int, *, max_providers: int, deepest: int) -> dict[int, list[int]]:
+    children: dict[int, list[int]] = {top: []}
+    waiting = deque([(top, 1)])
+    while waiting:
+        id_, depth = waiting.popleft()
+        # Providers with children come first, like the large things in a box.
+        for child in sorted(below[id_], key=lambda child: not below[child]) if depth < deepest else ():
+            if len(children) >= max_providers:
+                return children
+            if child not in children:
+                children[id_].append(child)
+                children[child] = []
+                waiting.append((child, depth + 1))
+    return children
+
+
+def _sizes(below: Mapping[int, list[int]], top: int) -> dict[int, int]:
+    """Return the size of the subtree at each provider, itself included."""
+    order = [top]
+    visited = {top}
+    for id_ in order:
+        new = [child for child in below[id_] if child not in visited]
+        visited.update(new)
+        order += new
+    sizes = dict.fromkeys(order, 1)
+    parent_of = {child: id_ for id_ in order for child in below[id_] if child != top}
+    for id_ in reversed(order[1:]):
+        sizes[parent_of[id_]] += sizes[id_]
+    return sizes
+
 
 DRAWN, DEEPEST, RELATED = 100, 10, 50
 NOBODY: Mapping[int, int] = MappingProxyType({})
@@ -46,24 +124,51 @@ class DrawnProvider:
         return max((stock.used / stock.capacity for stock in self.stocks if stock.capacity), default=None)
 
 
-class TreeHolder(NamedTuple):
-    """A consumer that uses a tree: from how many providers, since when, and how much of each class in total."""
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The tree that a consumer could move to, and what it would hold of each provider there."""
 
-    consumer_uuid: str
+    tree: Named
+    allocations: Mapping[str, ResourceAmounts]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeConsumer:
+    """A consumer, what it holds in a tree, of how many providers, and since when (naive UTC, None if not recorded)."""
+
+    uuid: str
     project_id: str
-    consumer_type: str | None
-    providers: int
+    user_id: str
+    type: str | None
     since: datetime | None
-    held: Mapping[str, int]
+    held: ResourceAmounts
+    providers: int
+    target: Target | None = None
+
+
+def tree_consumer(rows: Sequence[PlacedAmount]) -> TreeConsumer:
+    """Return the consumer whose amounts these are."""
+    held: Counter[str] = Counter()
+    for row in rows:
+        held[row.class_name] += row.used
+    first = rows[0]
+    return TreeConsumer(
+        uuid=first.consumer_uuid,
+        project_id=first.project_id,
+        user_id=first.user_id,
+        type=first.consumer_type,
+        since=min((row.since for row in rows if row.since), default=None),
+        held=held,
+        providers=len({row.provider_id for row in rows}),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderInTree:
     """A provider (``focus``), the drawing of its tree, who shares with it, and who uses it or what is below.
 
-    ``nodes`` are the drawn providers and those on the ``path`` from the root, excluding itself; ``sharers`` share with
-    what is drawn; ``served`` are some of the ``served_count`` trees that it shares with; ``totals`` the stocks of the
-    whole tree.
+    ``nodes`` are drawn, or on the ``path`` from the root; ``served`` are some of the ``served_count`` trees it shares
+    with.
     """
 
     focus: DrawnProvider
@@ -74,7 +179,7 @@ class ProviderInTree:
     served: list[ServedTree]
     served_count: int
     totals: list[ClassTotals]
-    holders: Excerpt[TreeHolder]
+    consumers: Excerpt[TreeConsumer]
     path: list[int]
 
     @property
@@ -107,11 +212,7 @@ class ProviderInTree:
 def provider_in_tree(
     tx: Transaction, uuid: str, *, levels: Mapping[str, str], first: int, limit: int
 ) -> ProviderInTree:
-    """Return a provider with its tree; ``levels`` maps names of levels to the traits of their places.
-
-    Raises:
-        ProviderNotFound: there is no such provider.
-    """
+    """Return a provider with its tree; ``levels`` maps names of levels to traits. ProviderNotFound if there is none."""
     provider = required_provider(tx, uuid)
     parents = store.parents_by_name(tx, provider.root_id)
     path = ancestors(parents, provider.id)
@@ -122,6 +223,7 @@ def provider_in_tree(
     served, served_count = store.served(tx, sharing, root_id=provider.root_id, limit=RELATED)
     part = _part(parents, provider.root_id, provider.id)
     amounts, has_more = store.placed_amounts(tx, part, first=first, limit=limit)
+    consumers = [tree_consumer([*rows]) for _uuid, rows in groupby(amounts, key=attrgetter("consumer_uuid"))]
     return ProviderInTree(
         focus=nodes[provider.id],
         drawing=drawn,
@@ -131,20 +233,9 @@ def provider_in_tree(
         served=served,
         served_count=served_count,
         totals=stocks_of_trees(tx, [provider.root_id]).get(provider.root_id, []),
-        holders=Excerpt([*_holders(amounts)], has_more, None),
+        consumers=Excerpt(consumers, has_more, None),
         path=path,
     )
-
-
-def _holders(amounts: Sequence[PlacedAmount]) -> Iterator[TreeHolder]:
-    """Yield the consumers that hold amounts, given consumer by consumer."""
-    for uuid, of_consumer in groupby(amounts, key=lambda row: row.consumer_uuid):
-        rows, held = [*of_consumer], Counter[str]()
-        for row in rows:
-            held[row.class_name] += row.used
-        since = min([row.since for row in rows if row.since is not None], default=None)
-        number = len({row.provider_id for row in rows})
-        yield TreeHolder(uuid, rows[0].project_id, rows[0].consumer_type, number, since, held)
 
 
 def _part(parents: Mapping[int, int | None], root_id: int, focus: int) -> TreePart:

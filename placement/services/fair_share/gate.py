@@ -20,7 +20,6 @@ from placement.allocators.entries import Number
 from placement.allocators.fair_share.gate import (
     Competitor,
     Decision,
-    Overdraft,
     beyond_entitlement,
     decide,
     decide_each,
@@ -57,13 +56,9 @@ class UnfairClaim(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The conditions that a claim has to meet.
+    """The conditions of a claim, which stand at ``where``: what others wait for, and limits by path of a queue, 0..1.
 
-    Args:
-        wishes: what others wait for.
-        limits: path of a queue -> the largest part of any class that it may hold, 0..1.
-        whole: whether either all members are let through or none.
-        where: the position of all this in the request.
+    ``whole``: whether either all members are let through or none.
     """
 
     wishes: Sequence[Wish] = ()
@@ -73,15 +68,11 @@ class Terms:
 
 
 class _Claimed(NamedTuple):
-    """What a member claims of the classes that count; ``name`` is that of its project (or consumer type)."""
+    """What a member claims of the classes that count, with the name of its project (or consumer type)."""
 
     uuid: str
     name: str
     amounts: Amounts
-
-
-_AlikeMembers = Mapping[tuple[str, frozenset[tuple[str, int]]], Sequence[str]]
-"""The path of a leaf and the amounts, class by class -> the uuids of the members that claim these for it."""
 
 
 def unfair_claims(
@@ -89,13 +80,13 @@ def unfair_claims(
 ) -> dict[str, UnfairClaim]:
     """Return, by uuid of the consumer, why members are refused; those that are let through are missing.
 
-    Where not all need a place, as many are let through as are fair, in the order of placement.
-
-    Raises:
-        InvalidAt: a class or a queue does not exist, or a wish has no class that counts.
+    Where not all need a place, as many as are fair are let through, in the order of placement. InvalidAt for unknown
+    names, and for a wish without a class that counts.
     """
     settings = cache.settings
-    _check_limits(terms, settings)
+    for path in terms.limits or ():
+        if path not in {settings.queues.root, *settings.queues.weights}:
+            raise InvalidAt((*terms.where, "limits", path), "No such queue.")
     competitors = [
         Competitor(settings.queues.path_of(wish.member), Task(task, wish.count))
         for wish, task in zip(terms.wishes, counted(database, settings, terms.wishes), strict=True)
@@ -126,10 +117,12 @@ def unfair_claims(
 
 
 @reads
-def _alike(tx: Transaction, claimed: Sequence[_Claimed], settings: FairShareSettings) -> _AlikeMembers:
-    """Return the members that hold nothing yet. Others keep what they have and get no more."""
+def _alike(
+    tx: Transaction, claimed: Sequence[_Claimed], settings: FairShareSettings
+) -> dict[tuple[str, frozenset[tuple[str, int]]], list[str]]:
+    """Return by leaf and amounts who holds nothing yet. Others keep what they have and get no more."""
     existing = consumer_generations(tx, [member.uuid for member in claimed])
-    alike: dict[tuple[str, frozenset[tuple[str, int]]], list[str]] = defaultdict(list)
+    alike = defaultdict[tuple[str, frozenset[tuple[str, int]]], list[str]](list)
     for member in claimed:
         if member.uuid not in existing:
             alike[settings.queues.path_of(member.name), frozenset(member.amounts.items())].append(member.uuid)
@@ -155,19 +148,8 @@ def _use_more(shares: FairShares, leaf: str, more: Amounts) -> None:
     shares.use(leaf, {name: max(0, used + more.get(name, 0)) for name, used in shares.usage(leaf).items()})
 
 
-def _check_limits(terms: Terms, settings: FairShareSettings) -> None:
-    paths = {settings.queues.root, *settings.queues.weights}
-    for path in terms.limits or ():
-        if path not in paths:
-            raise InvalidAt((*terms.where, "limits", path), "No such queue.")
-
-
 def _claimed(database: Database, members: Sequence[ClaimMember], settings: FairShareSettings) -> list[_Claimed]:
-    """Return what each member claims, in their order.
-
-    Raises:
-        InvalidAt: a request names something that does not exist.
-    """
+    """Return what each member claims, in their order; InvalidAt if a request names something that does not exist."""
     composers, taken, claimed = Composers(), dict[Prepared, Amounts](), list[_Claimed]()
     for member in members:
         prepared = composers.prepared(member.request, member.options)  # the same for all that want the same
@@ -181,10 +163,7 @@ def _claimed(database: Database, members: Sequence[ClaimMember], settings: FairS
 
 
 def _taken(database: Database, member: ClaimMember, prepared: Prepared) -> Mapping[str, int]:
-    """Return the amounts that a member takes, however its request expresses them.
-
-    Where the amount depends on the tree ("all", or one for each place), the tree that ranks first decides.
-    """
+    """Return what a member takes; where that depends on the tree ("all", one for each place), the first one decides."""
     requested = prepared.composer.requested
     if not any(group.everything or group.per_subtree for group in member.request.groups):
         return requested
@@ -233,9 +212,6 @@ class PlainGate:
         """Compare what projects hold before and after the block, and refuse what they took if it is unfair.
 
         What each project takes counts, for itself and its queues, whatever others give up in the same request.
-
-        Raises:
-            UnfairAllocation: with the figures.
         """
         before = usage_of(tx, self.settings, types=self.consumer_types, consumers=consumers)
         yield
@@ -259,20 +235,17 @@ class PlainGate:
             return
         # Who comes first is a matter of all classes.
         excess = overdraft(self._shares(tx, self.settings, taken), by_leaf)
-        if excess is not None:
-            raise UnfairAllocation(_overdraft_in_words(excess))
+        if excess is None:
+            return
+        name, holds = excess.resource_class, f"{excess.path} would hold {excess.holds} {excess.resource_class}"
+        if excess.shortage is None:
+            raise UnfairAllocation(f"With this, {holds}; its limit is {excess.allowance}.")
+        free, lacking = excess.shortage.free, excess.shortage.lacking
+        raise UnfairAllocation(
+            f"With this, {holds} and is entitled to {excess.allowance}. Of {name}, {free} would be left, and others "
+            f"lack {lacking:.4g} of what they are entitled to."
+        )
 
     def _shares(self, tx: Transaction, settings: FairShareSettings, taken: Mapping[str, Amounts]) -> FairShares:
         reading = current_reading(tx, settings, types=self.consumer_types)
         return reading.shares(settings, members=tuple(taken))
-
-
-def _overdraft_in_words(excess: Overdraft) -> str:
-    name, holds = excess.resource_class, f"{excess.path} would hold {excess.holds} {excess.resource_class}"
-    if excess.shortage is None:
-        return f"With this, {holds}; its limit is {excess.allowance}."
-    free, lacking = excess.shortage.free, excess.shortage.lacking
-    return (
-        f"With this, {holds} and is entitled to {excess.allowance}. Of {name}, {free} would be left, and others lack "
-        f"{lacking:.4g} of what they are entitled to."
-    )

@@ -25,12 +25,9 @@ from placement.store.fair_share import UsageScope, holdings
 
 @dataclass(frozen=True, slots=True)
 class ReclaimOptions:
-    """Which consumers may be asked to give back.
+    """Which consumers may be asked to give back, by their values (0 by default); ``keep`` are left alone.
 
-    Args:
-        values: consumer -> its value; 0 for those not named.
-        keep: consumers that must be left alone.
-        priority: if given, ``values`` are priorities, and this is the claim's.
+    With a ``priority``, that of the claim, values are priorities, too.
     """
 
     values: Mapping[str, Number]
@@ -42,13 +39,8 @@ class ReclaimOptions:
 class GivenBack:
     """The consumers that should give back what they hold, and what that makes room for.
 
-    Args:
-        giving: who gives back; ``feasible`` is False if those who may be asked have too little, on every host if the
-            claim needs one.
-        members: the names of leaves by path.
-        host: the uuid of the root of the tree whose consumers give; None if nobody has to, or if any may.
-        candidate: the candidate that would then rank first; None if nothing fits, or if amounts alone count.
-        providers: the providers that it takes from, and others.
+    ``members`` are the names of leaves by path, ``host`` the uuid of the tree whose consumers give, if only they may,
+    and ``candidate`` the one that would then rank first, if amounts alone do not count.
     """
 
     giving: Giving
@@ -103,11 +95,7 @@ def claim_of(
     wishes: Sequence[Wish],
     options: ReclaimOptions,
 ) -> ReclaimClaim:
-    """Return the claim on the classes that count, and what others wait for.
-
-    Raises:
-        InvalidAt: a class does not exist, or no class of a wish counts.
-    """
+    """Return the claim on the classes that count, and what others wait for; InvalidAt as ``counted``."""
     pending = pending_tasks(database, settings, wishes)
     task = counted(database, settings, [claimant])[0]
     waiting = {leaf: tasks[0].amounts for leaf, tasks in pending.items()}

@@ -29,11 +29,10 @@ from placement.allocators.fair_share.reclaim import (
 )
 from placement.allocators.fair_share.tree import ratio
 from placement.candidates.planner.planner_search import PlannerSearch
-from placement.domain.overlay import AS_IT_IS, Overlay
+from placement.domain.tree import AS_IT_IS, Overlay
 from placement.services.fair_share.giving_back import ClaimedShares, GivenBack, ReclaimClaim, ReclaimOptions, claim_of
-from placement.services.fair_share.rule_places import RulePlaces
 from placement.services.fair_share.shares import Wish
-from placement.services.fair_share.tenants import EmptiedTrees, RoomRequest, TenantsByHost
+from placement.services.fair_share.tenants import EmptiedTrees, RoomRequest, RulePlaces, TenantsByHost
 from placement.services.planner.candidates import PlannedCandidate
 from placement.services.planner.questions import Composers, question_for
 from placement.settings.planner.values import FairShareSettings
@@ -59,11 +58,7 @@ FIRST_BATCH, LAST_BATCH = 4, 32
 
 
 class HostRights:
-    """The rights of a claimant, by host.
-
-    The classes that matter are those that the whole cloud lacks, the dominant one of the claim, and those missing on
-    the host. Nobody can have too much of what is plentiful.
-    """
+    """The rights of a claimant by host, for the classes that matter: nobody can have too much of what is plentiful."""
 
     def __init__(self, met: ClaimedShares) -> None:
         self._met = met
@@ -99,14 +94,7 @@ class CheapestRoom:
 
 @dataclass(frozen=True, slots=True)
 class _CandidateHost:
-    """A host with those who may be asked, as a whole or for one choice of places for the rules of the request.
-
-    Args:
-        root: the id of the tree's root.
-        givers: those who may be asked.
-        bound: a lower bound on its cost.
-        refined: how often the bound has been refined.
-    """
+    """A host with those who may be asked, as a whole or for one choice of places, and a lower bound on its cost."""
 
     root: int
     givers: Givers
@@ -119,14 +107,7 @@ _HostQueue = list[tuple[Cost, int, int, _CandidateHost]]
 
 
 class RoomSearch:
-    """Searches for room among the tenants of hosts; each tree is read when it is first examined.
-
-    Args:
-        trees: the trees without some of their tenants.
-        places: the places of rules.
-        rights: who may give what, host by host.
-        tenants: those who may be asked to give back.
-    """
+    """Searches for room among the tenants of hosts; each tree is read when it is first examined."""
 
     def __init__(self, trees: EmptiedTrees, places: RulePlaces, rights: HostRights, tenants: TenantsByHost) -> None:
         self._rights = rights
@@ -253,18 +234,9 @@ def room_for(
     wishes: Sequence[Wish],
     options: ReclaimOptions,
 ) -> GivenBack:
-    """Return the consumers on one host that should give back what they hold. Bypasses the usage cache.
+    """Return the consumers on one host that should give back what they hold so that a member's request fits.
 
-    Args:
-        database: the database.
-        settings: the rules of sharing.
-        room_request: the request.
-        member: the claimant.
-        wishes: what others wait for.
-        options: who may be asked, and how they compare.
-
-    Raises:
-        InvalidAt: the request names something that does not exist, or takes nothing that counts.
+    InvalidAt if the request names something that does not exist, or takes nothing that counts.
     """
     room_request = replace(room_request, request=replace(room_request.request, limit=1, per_tree=1, explain=False))
     requested = Composers().prepared(room_request.request, room_request.options).composer.requested

@@ -35,13 +35,7 @@ OWNERS_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Usage and totals at one moment.
-
-    Args:
-        usage: project (or consumer type) -> class -> usage.
-        totals: class -> total, for the classes that count.
-        read_at: the time of reading, on the cache's clock.
-    """
+    """By project (or consumer type) and class, the usage at one moment, and the totals of the classes that count."""
 
     usage: Mapping[str, Amounts]
     totals: Amounts
@@ -159,14 +153,7 @@ Where = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What somebody waits for, according to a request.
-
-    Args:
-        member: a project or a consumer type.
-        resources: what one task takes, including classes that do not count.
-        count: the number of tasks.
-        where: its position in the request.
-    """
+    """What a project or consumer type waits for, ``count`` times ``resources``, at ``where`` in the request."""
 
     member: str
     resources: Amounts
@@ -176,10 +163,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """All shares, ``age_s`` seconds old.
-
-    ``members`` maps paths of leaves to names; ``entitled`` is the entitlement of each node by class.
-    """
+    """All shares, ``age_s`` seconds old: names by path of a leaf, entitlements by path of a node and class."""
 
     age_s: float
     totals: Amounts
@@ -241,8 +225,7 @@ def all_shares(database: Database, cache: UsageCache) -> Shares:
 
 def shares_of_reading(reading: Reading, settings: FairShareSettings, *, age_s: float) -> Shares:
     """Return the same for a reading of the given age."""
-    shares = _presuming(reading, settings)
-    members = leaf_names(settings, reading.members(settings))
+    shares, members = _presuming(reading, settings), leaf_names(settings, reading.members(settings))
     entitlements, nodes = shares.entitlements(), shares.nodes()
     entitled = {
         node.path: {name: float(amount) for name, amount in entitlements.amounts(node.path).items()} for node in nodes
@@ -275,11 +258,7 @@ def fill(database: Database, cache: UsageCache, wishes: Sequence[Wish]) -> Fille
 
 
 def amounts_of_copy(request: CountedRequest, options: PlannerOptions) -> Amounts:
-    """Return the amounts that one copy of a request takes.
-
-    Raises:
-        Invalid: they differ from tree to tree.
-    """
+    """Return the amounts that one copy of a request takes; Invalid if they differ from tree to tree."""
     if isinstance(request, CandidateRequest):
         taken: Counter[str] = Counter()
         for group in request.groups:
@@ -297,13 +276,8 @@ def by_share(
 ) -> dict[str, list[ShareRoom]]:
     """Return how many copies of each request each queue may have before it exceeds its entitlement.
 
-    Entitlements are computed as if everybody wanted more of these classes. Usage may be as old as the cache allows.
-
-    Args:
-        database: the database.
-        cache: the cached usage.
-        copies: how many copies of each request fit in total.
-        taken: what one copy of each takes of the classes that count.
+    Entitlements are computed as if everybody wanted more. ``copies`` says how many fit in total, ``taken`` what one
+    takes.
     """
     reading, settings = cache.reading(database), cache.settings
     shares, rooms = reading.shares(settings), dict[str, list[ShareRoom]]()
@@ -321,11 +295,7 @@ def by_share(
 
 
 def pending_tasks(database: Database, settings: FairShareSettings, wishes: Sequence[Wish]) -> dict[str, list[Task]]:
-    """Return the tasks of each leaf, in the order of the wishes.
-
-    Raises:
-        InvalidAt: as ``counted``.
-    """
+    """Return the tasks of each leaf, in the order of the wishes; InvalidAt as ``counted``."""
     pending: dict[str, list[Task]] = defaultdict(list)
     for wish, amounts in zip(wishes, counted(database, settings, wishes), strict=True):
         pending[settings.queues.path_of(wish.member)].append(Task(amounts, wish.count))
@@ -333,11 +303,7 @@ def pending_tasks(database: Database, settings: FairShareSettings, wishes: Seque
 
 
 def counted(database: Database, settings: FairShareSettings, wishes: Sequence[Wish]) -> list[dict[str, int]]:
-    """Return what each wish takes of the classes that count.
-
-    Raises:
-        InvalidAt: a class does not exist, or none of the classes of a wish counts.
-    """
+    """Return what each wish takes of the classes that count; InvalidAt if that is nothing, or for unknown classes."""
     unlisted = {name for wish in wishes for name in wish.resources} - set(settings.classes)
     unknown = unlisted - _existing(database, unlisted) if unlisted else set()
     for wish in wishes:

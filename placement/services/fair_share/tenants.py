@@ -1,24 +1,144 @@
-"""The trees of the cloud without some tenants: who holds what where, and whether a request fits without them."""
+"""What consumers hold in each tree, and whether a request fits into a tree without some of them.
+
+Rules of a request may name a place: what has to become free must do so in *one* of these. Sums of a whole host say
+little where four GPUs have to be behind one switch.
+"""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import product
+from math import prod
+
+import numpy as np
 
 from placement.allocators.fair_share.reclaim import Freed, Held, Need
 from placement.candidates.planner.planner_trees import TreesInDetail, with_stocks
-from placement.candidates.tree_reader import TreeReader
-from placement.domain.overlay import AS_IT_IS
+from placement.candidates.serving import Serving
+from placement.candidates.tree_reader import Layout, TreeReader
 from placement.domain.planner_request import PlannerRequest
-from placement.domain.tree import PlannerTree, ProviderStocks, Tree
+from placement.domain.tree import AS_IT_IS, Levels, PlannerTree, Tree
 from placement.services.cloud_cache import cloud_in, ids_in
 from placement.services.fair_share.giving_back import ReclaimClaim
-from placement.services.fair_share.rule_places import RulePlaces, place_rules, places_of_rules
 from placement.services.fair_share.shares import UNKNOWN
 from placement.services.planner.questions import Composers, PlannerOptions, seen_cloud
 from placement.store.allocations import held_by
 from placement.store.connection.database import Transaction
 from placement.store.fair_share import held_places, members_of, owner_names
+
+Missing = Mapping[Need, int]
+"""How much more has to be free."""
+
+MAX_CHOICES = 64
+"""The most ways to choose places for the rules on one host; beyond that no places are chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceRule:
+    """Groups that lie in one place of a level: the index of the level, and what each group asks for."""
+
+    level: int
+    groups: Mapping[str, Mapping[str, int]]
+
+
+def place_rules(request: PlannerRequest, levels: Levels) -> list[PlaceRule]:
+    """Return the required rules of a request that name one place, including affinity to a single primary provider."""
+    amounts, single = dict[str, dict[str, int]](), set[str]()
+    for group in request.groups:
+        amounts[group.suffix] = {name: amount * group.count for name, amount in group.group.resources.items()}
+        if group.count == 1 and not group.everything and not group.per_subtree:
+            single.add(group.suffix)
+    together = [(rule.groups, rule.level) for rule in request.within if rule.required]
+    together += [
+        ((rule.primary, *rule.secondaries), rule.level)
+        for rule in request.affinity
+        if rule.required and rule.primary in single
+    ]
+    return [
+        PlaceRule(levels.names.index(levels.named(level)), {suffix: amounts[suffix] for suffix in suffixes})
+        for suffixes, level in together
+        if any(amounts[suffix] for suffix in suffixes)
+    ]
+
+
+def places_of_rules(
+    serving: Serving, rules: Sequence[PlaceRule], levels: Sequence[int | None], *, classes: Mapping[str, int]
+) -> "RulePlaces":
+    """Return the places of all hosts that some rules name, and what is free in them.
+
+    ``levels`` has the id of the trait of each level that rules name, ``classes`` the ids of the classes they ask for.
+    """
+    if not rules:
+        return RulePlaces((), {}, {}, {})
+    providers, places = serving.columns.providers, serving.places_of(levels)
+    of_root: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for level in {rule.level for rule in rules}:
+        if (is_place := places[level]) is None:
+            continue
+        at = np.flatnonzero(is_place)
+        for anchor, root in zip(providers.ids[at].tolist(), providers.roots[providers.trees[at]].tolist(), strict=True):
+            of_root[level, root].append(anchor)
+    stocks = {name: serving.columns.stock(class_id) for name, class_id in classes.items()}
+    at = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *[stock.at for stock in stocks.values()]]))
+    anchors = {
+        provider: tuple(dict.fromkeys([anchor for anchor in position if anchor is not None]))
+        for provider, position in Layout(providers, at, places).positions.items()
+    }
+    free: dict[Need, int] = defaultdict(int)
+    for name, stock in stocks.items():
+        amounts = np.trunc(stock.capacity).astype(np.int64) - stock.used
+        for provider, amount in zip(providers.ids[stock.at].tolist(), amounts.tolist(), strict=True):
+            for anchor in anchors[provider]:
+                free[anchor, name] += amount
+    return RulePlaces(rules, anchors, of_root, free)
+
+
+@dataclass(frozen=True, slots=True)
+class RulePlaces:
+    """The places of all hosts: by provider and by (level, root) their anchors, and what is free in each."""
+
+    rules: Sequence[PlaceRule]
+    anchors: Mapping[int, tuple[int, ...]]
+    by_root: Mapping[tuple[int, int], Sequence[int]]
+    free: Mapping[Need, int]
+
+    def missing(self, root: int, could_free: Callable[[Missing], bool]) -> Iterator[Missing]:
+        """Yield what more has to be free in a tree, for each choice of one place per rule that could free that much."""
+        alone = [
+            [
+                anchor
+                for anchor in self.by_root.get((rule.level, root), ())
+                if could_free(self._missing({anchor: rule.groups}))
+            ]
+            for rule in self.rules
+        ]
+        if prod(map(len, alone)) > MAX_CHOICES:
+            yield {}
+        else:
+            yield from filter(could_free, self._together(product(*alone)))
+
+    def _together(self, choices: Iterable[Sequence[int]]) -> Iterator[Missing]:
+        """Yield what more has to be free for each choice of one place per rule, without duplicates."""
+        yielded = set()
+        for chosen in choices:
+            by_anchor: dict[int, dict[str, Mapping[str, int]]] = defaultdict(dict)
+            for rule, anchor in zip(self.rules, chosen, strict=True):
+                # A group that two rules put into the same place counts once.
+                by_anchor[anchor].update(rule.groups)
+            missing = self._missing(by_anchor)
+            if (same := frozenset(missing.items())) not in yielded:
+                yielded.add(same)
+                yield missing
+
+    def _missing(self, groups_by_anchor: Mapping[int, Mapping[str, Mapping[str, int]]]) -> Missing:
+        needed: dict[Need, int] = defaultdict(int)
+        for anchor, groups in groups_by_anchor.items():
+            for amounts in groups.values():
+                for name, amount in amounts.items():
+                    needed[anchor, name] += amount
+        return {need: amount - self.free.get(need, 0) for need, amount in needed.items()}
+
 
 FreedByProvider = Mapping[int, Counter[str]]
 """Amounts that become free: provider -> class -> amount."""
@@ -33,12 +153,7 @@ class RoomRequest:
 
 
 class EmptiedTrees:
-    """The trees of the cloud without some of their tenants, each read when it is first examined.
-
-    Args:
-        tx: the transaction.
-        room_request: the request.
-    """
+    """The trees of the cloud without some of their tenants, each read when it is first examined."""
 
     def __init__(self, tx: Transaction, room_request: RoomRequest) -> None:
         self._tx = tx
@@ -103,7 +218,7 @@ class EmptiedTrees:
         return None if tree is None else partial(self._fits, *tree)
 
     def _fits(self, tree: Tree, details: PlannerTree, freed: FreedByProvider) -> bool:
-        changed = replace(details, stocks={**details.stocks, **_without(details, freed)})
+        changed = details.under(AS_IT_IS.releasing(freed))
         # Options without room are only listed because their tenants might leave, so check them all again.
         emptied = with_stocks(tree, self._prepared.plan, changed.stocks)
         if not all(emptied.options):
@@ -111,29 +226,12 @@ class EmptiedTrees:
         return bool(self._prepared.composer.proposals(emptied, changed, self._composers.budget_now).proposals)
 
 
-def _without(details: PlannerTree, freed: FreedByProvider) -> dict[int, ProviderStocks]:
-    """Return the stocks of the providers where something becomes free."""
-    return {
-        provider: ProviderStocks(
-            (name, replace(stock, used=stock.used - freed[provider][name]))
-            for name, stock in details.stocks[provider].items()
-        )
-        for provider in freed
-        if provider in details.stocks
-    }
-
-
 Anchors = Mapping[int, Collection[int]]
 """Provider -> the anchors of the relevant places that it lies in."""
 
 
 class TenantsByHost:
-    """The consumers that may be asked to give, in each tree, by the id of its root.
-
-    Args:
-        tx: the transaction.
-        claim: the classes and providers that count towards fair shares, who may be asked, and their values.
-    """
+    """The consumers that may be asked to give, in each tree, by the id of its root."""
 
     def __init__(self, tx: Transaction, claim: ReclaimClaim) -> None:
         self._tx = tx
@@ -163,19 +261,17 @@ class TenantsByHost:
             if self._counts(provider, name):
                 amounts = counted[uuid]
                 amounts[name] = amounts.get(name, 0) + used
-        paths = self._paths({*owners.values()})
+        # The path of each owner's leaf.
+        names_of_owners = owner_names(
+            self._tx, settings.leaves, {owner for owner in owners.values() if owner is not None}
+        )
+        paths: dict[int | None, str] = {None: settings.queues.path_of(UNKNOWN)}
+        paths |= {owner: settings.queues.path_of(name) for owner, name in names_of_owners.items()}
         for (uuid, root), in_tree in inside.items():
             if uuid not in options.keep and not counted[uuid].keys().isdisjoint(self._claim.task):
                 path = paths.get(owners[uuid], paths[None])
                 value = options.values.get(uuid, 0)
                 self.by_root[root].append(Held(uuid, path, counted[uuid], value, inside=in_tree))
-
-    def _paths(self, owners: Iterable[int | None]) -> dict[int | None, str]:
-        """Return the path of each owner's leaf."""
-        settings = self._claim.settings
-        names = owner_names(self._tx, settings.leaves, {owner for owner in owners if owner is not None})
-        path_of = settings.queues.path_of
-        return {None: path_of(UNKNOWN)} | {owner: path_of(name) for owner, name in names.items()}
 
     def leaves(self) -> set[str]:
         """Return the paths of all leaves with holdings."""
@@ -183,15 +279,8 @@ class TenantsByHost:
 
     def in_detail(self, tenants: Sequence[Held]) -> list[Held]:
         """Return tenants with everything they hold and everything their leaving frees."""
-        self._read_in_detail({tenant.name for tenant in tenants} - self._in_detail.keys())
-        details = [self._in_detail[tenant.name] for tenant in tenants]
-        return [
-            replace(tenant, amounts=amounts, freed=freed)
-            for tenant, (amounts, freed) in zip(tenants, details, strict=True)
-        ]
-
-    def _read_in_detail(self, uuids: Collection[str]) -> None:
-        rows = held_by(self._tx, sorted(uuids)) if uuids else []
+        unread = {tenant.name for tenant in tenants} - self._in_detail.keys()
+        rows = held_by(self._tx, sorted(unread)) if unread else []
         names = self._tx.names.classes.names(self._tx.connection, {row.class_id for row in rows})
         freed = defaultdict[str, list[tuple[int, str, int]]](list)
         for uuid, provider, class_id, used, _id in rows:
@@ -202,3 +291,8 @@ class TenantsByHost:
                 if self._counts(provider, name):
                     amounts[name] += used
             self._in_detail[uuid] = amounts, tuple(sorted(places))
+        details = [self._in_detail[tenant.name] for tenant in tenants]
+        return [
+            replace(tenant, amounts=amounts, freed=freed)
+            for tenant, (amounts, freed) in zip(tenants, details, strict=True)
+        ]

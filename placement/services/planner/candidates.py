@@ -1,9 +1,9 @@
 """The candidates for a request, best first, and why there are none: the use case behind POST /planner/v1/candidates."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from heapq import merge
-from itertools import islice, repeat
+from itertools import islice
 from operator import attrgetter
 
 from placement.allocators import Budget
@@ -17,15 +17,21 @@ from placement.candidates.explain.masks import ConditionMasks
 from placement.candidates.planner.planner_search import PlannerSearch
 from placement.candidates.planner.question import PlannerQuestion
 from placement.candidates.scores import Score
-from placement.domain.overlay import AS_IT_IS, MoreTrees, Overlay
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan, plan_for
-from placement.domain.tree import NamedMember
+from placement.domain.tree import AS_IT_IS, NamedMember, Overlay
 from placement.errors import OutOfSteps
+from placement.services.allocation_candidates import Explained, condition_masks
 from placement.services.cloud_cache import cloud_in
-from placement.services.explain import Explained, condition_masks
-from placement.services.planner.changes import AS_THEY_ARE, Changes, emptied, overlay_of
-from placement.services.planner.questions import STEPS_PER_REQUEST, PlannerOptions, question_for
+from placement.services.planner.questions import (
+    AS_THEY_ARE,
+    STEPS_PER_REQUEST,
+    Changes,
+    PlannerOptions,
+    emptied,
+    overlay_of,
+    question_for,
+)
 from placement.store.connection.database import Transaction, reads_anywhere
 from placement.store.search.names import named_providers
 from placement.store.search.summaries import Summaries, TreeMember, tree_summaries
@@ -33,11 +39,7 @@ from placement.store.search.summaries import Summaries, TreeMember, tree_summari
 
 @dataclass(frozen=True, slots=True)
 class PlannedCandidate:
-    """A proposal and its score.
-
-    Args:
-        like: for a hypothetical tree, the root of the tree it is modelled on, whose providers the proposal names.
-    """
+    """A proposal and its score; in a hypothetical tree, ``like`` is the root of the one whose providers it names."""
 
     proposal: Proposal
     score: Score
@@ -51,15 +53,10 @@ class PlannedCandidate:
 
 @dataclass(frozen=True, slots=True)
 class PlannerAnswer:
-    """Candidates, best first, with the trees they take from.
+    """Candidates, best first, with all providers of the trees they take from.
 
-    Args:
-        members: the providers named in them, and others.
-        providers: all providers of the trees that they take from.
-        levels: the names of the levels that scores count, outermost first.
-        searched: how many trees were searched, because they might have contained one of the best.
-        complete: whether the search for the best hit no budget anywhere.
-        explained: what was left after each condition, if requested.
+    ``members`` are the providers named in them, and others; ``levels`` the names of levels that scores count, outermost
+    first; ``searched`` says in how many trees the best were looked for, ``complete`` that no budget was hit.
     """
 
     candidates: list[PlannedCandidate]
@@ -82,50 +79,34 @@ def planned_candidates(
 ) -> PlannerAnswer:
     """Find the best candidates for a planner request, in one snapshot.
 
-    Raises:
-        InvalidAt: the request, or a change, names something that does not exist.
-        OutOfSteps: the search was cut off before it found anything.
+    InvalidAt if something named does not exist, OutOfSteps if the search was cut off before it found anything.
     """
     overlay = overlay_of(tx, changes, overlay)
-    question = question_for(tx, request, options)
-    if not overlay.is_empty:
+    question, cloud = question_for(tx, request, options), cloud_in(tx)
+    name, is_real = ("candidates", *options.asked_for(request)), overlay.is_empty
+    answer: PlannerAnswer | None = cloud.reason_for_nothing(name) if is_real else None
+    if answer is None:
         answer = _searched(tx, question, overlay)
-        return replace(answer, explained=_why(tx, question, options, answer)) if request.explain else answer
-    cloud, answer = cloud_in(tx), _found_or_known(tx, question, options)
+        if is_real and not answer.candidates and answer.complete:
+            cloud.note_nothing(name, replace(answer, members={}), lasts=not options.profile.filters)
     if not request.explain:
         return answer
-    question_key = "why not", *options.asked_for(request)
-    explained: Explained | None = cloud.reason_for_nothing(question_key)
-    if explained is None:
-        explained = _why(tx, question, options, answer)
-        if not answer.candidates and answer.complete:
-            cloud.note_nothing(question_key, explained)
-    return replace(answer, explained=explained)
-
-
-def _found_or_known(tx: Transaction, question: PlannerQuestion, options: PlannerOptions) -> PlannerAnswer:
-    """Return what the search finds, without searching where it is known to find nothing."""
-    question_key = "candidates", *options.asked_for(replace(question.request, explain=False))
-    cloud = cloud_in(tx)
-    answer: PlannerAnswer | None = cloud.reason_for_nothing(question_key)
-    if answer is None:
-        answer = _searched(tx, question, AS_IT_IS)
-        if not answer.candidates and answer.complete:
-            cloud.note_nothing(question_key, replace(answer, members={}), lasts=not options.profile.filters)
-    return answer
+    if is_real and not answer.candidates and answer.complete:
+        return replace(answer, explained=why_nothing(tx, question, options))
+    is_found = any(candidate.like is None for candidate in answer.candidates)
+    return replace(answer, explained=explained_plan(tx, question, options, nothing_found=not is_found))
 
 
 def _searched(tx: Transaction, question: PlannerQuestion, overlay: Overlay) -> PlannerAnswer:
-    request, search = question.request, PlannerSearch(question, overlay)
-    existing = [_scored(search, proposal) for proposal in islice(search.distinct(), request.limit)]
-    searches = [search, *[PlannerSearch(question, emptied(tx, [more.like], overlay)) for more in overlay.more]]
-    added = [
-        candidate
-        for more, search_in_it in zip(overlay.more, searches[1:], strict=True)
-        for candidate in _in_trees_like(more, search_in_it, limit=request.limit)
-    ]
+    limit, search = question.request.limit, PlannerSearch(question, overlay)
+    existing = [PlannedCandidate(proposal, search.score(proposal)) for proposal in islice(search.distinct(), limit)]
+    searches, added = [search], list[PlannedCandidate]()
+    for more in overlay.more:  # Each tree like another one has what that would have, were it empty.
+        searches.append(empty := PlannerSearch(question, emptied(tx, [more.like], overlay)))
+        for proposal in [*empty.proposals(only=more.like)]:
+            added += [PlannedCandidate(proposal, empty.score(proposal), more.like)] * min(more.count, limit)
     by_rank = attrgetter("rank")
-    candidates = [*islice(merge(existing, sorted(added, key=by_rank), key=by_rank), request.limit)]
+    candidates = [*islice(merge(existing, sorted(added, key=by_rank), key=by_rank), limit)]
     complete = all(searched.complete for searched in searches)
     if not candidates and not complete:
         raise OutOfSteps
@@ -137,21 +118,6 @@ def _searched(tx: Transaction, question: PlannerQuestion, overlay: Overlay) -> P
         searched=search.searched + sum([more.count for more in overlay.more]),
         complete=complete,
     )
-
-
-def _why(tx: Transaction, question: PlannerQuestion, options: PlannerOptions, answer: PlannerAnswer) -> Explained:
-    is_found = any(candidate.like is None for candidate in answer.candidates)
-    return explained_plan(tx, question, options, nothing_found=not is_found)
-
-
-def _scored(search: PlannerSearch, proposal: Proposal, *, like: int | None = None) -> PlannedCandidate:
-    return PlannedCandidate(proposal, search.score(proposal), like)
-
-
-def _in_trees_like(more: MoreTrees, search: PlannerSearch, *, limit: int) -> Iterator[PlannedCandidate]:
-    """Yield the candidates in empty trees like one that is empty in a search, each of which names its providers."""
-    for proposal in [*search.proposals(only=more.like)]:
-        yield from repeat(_scored(search, proposal, like=more.like), min(more.count, limit))
 
 
 def _summaries(
@@ -181,7 +147,9 @@ def explained_plan(
     """Explain the request of a question on the cloud as it is."""
     request, plan = question.request, question.prepared.plan
     masks = condition_masks(tx, plan)
-    locks = _locks(tx, options)
+    # Nobody can hold a place by a class that does not exist.
+    existing = tx.names.classes.ids(tx.connection, {*options.locks.values()})
+    locks = {level: name for level, name in options.locks.items() if name in existing}
     if rules_of(request) or request.paths or locks:
         explanation = explain_request(request, plan, masks, _searches(question, masks, locks))
     else:
@@ -191,10 +159,12 @@ def explained_plan(
     return Explained(explanation, named_providers(tx, explanation.providers()))
 
 
-def _locks(tx: Transaction, options: PlannerOptions) -> Mapping[str, str]:
-    """Return the locks by level; nobody can hold a place by a class that does not exist."""
-    existing = tx.names.classes.ids(tx.connection, {*options.locks.values()})
-    return {level: name for level, name in options.locks.items() if name in existing}
+def why_nothing(tx: Transaction, question: PlannerQuestion, options: PlannerOptions) -> Explained:
+    """Explain a request that finds nothing on the cloud as it is; kept until a tree changes."""
+    cloud, name = cloud_in(tx), ("why not", *options.asked_for(question.request))
+    explained: Explained = cloud.reason_for_nothing(name) or explained_plan(tx, question, options)
+    cloud.note_nothing(name, explained)
+    return explained
 
 
 def _searches(question: PlannerQuestion, masks: ConditionMasks, locks: Mapping[str, str]) -> RuleSearches:

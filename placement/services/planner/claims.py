@@ -1,8 +1,9 @@
 """Plan and allocate: the use case behind POST /planner/v1/claims.
 
-A claim is planned for all its members in one snapshot, without locks (``gang``). What was chosen is then locked,
-checked and written (``allocating``). If somebody else was faster, the claim is planned again; it is only refused by a
-plan that found nothing, which is true of its snapshot and needed no lock.
+A claim is planned for all its members in one snapshot, without locks (``gang``). Every provider that was chosen is then
+locked, in the order of ids, as for any allocation; either everything still fits, or nothing is written. If somebody
+else was faster, the claim is planned again. It is only refused by a plan that found nothing, which is true of its
+snapshot and needed no lock.
 
 Claims that wait in one worker are planned together, by the thread of one of them: most of the cost of a claim is
 search, and the trees read for one serve all. Each is then allocated by its own thread in its own transaction, so that
@@ -10,21 +11,23 @@ the journal attributes it correctly and refusals do not spread. Nobody is refuse
 beside the others is planned alone.
 """
 
-import contextlib
+import json
 import random
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from placement.domain.overlay import AS_IT_IS
+from placement.candidates.planner.question import wanted_of
+from placement.domain.inventory import Claim, DoesNotFit, check_fit
 from placement.domain.planner_request import ANYWHERE, GangRules
+from placement.domain.search_plan import plan_for
+from placement.domain.tree import AS_IT_IS
 from placement.errors import ConcurrentUpdate, Conflict, PlacementError
-from placement.services.cloud_cache import cloud_in
-from placement.services.explain import Explained
-from placement.services.planner.allocating import Outdated, allocate, known_answers, written
-from placement.services.planner.changes import released
+from placement.services import claims as claiming
+from placement.services.claims import Situation
 from placement.services.planner.fabric import placed_by_rules
 from placement.services.planner.gang import (
     ClaimMember,
@@ -34,19 +37,21 @@ from placement.services.planner.gang import (
     Placing,
     as_many_as_fit,
     by_difficulty,
-    choices_after,
     one_by_one,
     together,
 )
-from placement.services.planner.questions import Composers
+from placement.services.planner.questions import Composers, released
 from placement.services.planner.refusals import (
+    is_without_place,
     no_place_beside,
     refusal,
-    refusal_alone,
     shortage,
 )
-from placement.store.connection.database import Database, Transaction, reads
+from placement.store.allocations import held_by
+from placement.store.connection.database import Database, Transaction, reads, writes
 from placement.store.consumers import consumer_generations
+from placement.store.planner_rows import RememberedClaim, remember_claims, remembered_claims, sweep_now_and_then
+from placement.store.search.names import named_providers
 
 ATTEMPTS = 40
 """How often a claim is planned before it gives up. Each time it loses, somebody else has won."""
@@ -68,12 +73,9 @@ PORTION = 250
 class ClaimTerms:
     """The terms of a claim.
 
-    Args:
-        digest: identifies the claim; a repetition gets the same answer while its consumers are unchanged.
-        refused: why members get no place, by uuid, unless they have one from an earlier run of the same claim.
-        dry_run: only plan: return what a claim would get, without writing or locking anything.
-        whole: whether either all members get a place or none.
-        gang: how the members have to lie on the fabric.
+    A claim of the same ``digest`` gets the same answer while its consumers are unchanged. ``refused`` says why members
+    get no place, unless they have one from such a claim. ``dry_run`` neither writes nor locks; ``whole`` is all or
+    none.
     """
 
     digest: str
@@ -85,13 +87,7 @@ class ClaimTerms:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The fate of each member, by consumer uuid.
-
-    Args:
-        answers: the answers for those that have a place.
-        is_new: whether any of these was written just now.
-        refused: the reasons why others have none.
-    """
+    """The answers for members that have a place, by consumer uuid, some new perhaps, and why others have none."""
 
     answers: Mapping[str, str]
     is_new: bool
@@ -107,14 +103,9 @@ class _ClaimPlan(NamedTuple):
 
 
 def claim_what_fits(database: Database, members: Sequence[ClaimMember], terms: ClaimTerms) -> Iterator[Outcome]:
-    """Find the best places for as many members as fit, the largest first, and allocate them in portions.
+    """Find the best places for as many members as fit, the largest first; yield each portion once it is committed.
 
-    Yields:
-        The outcome of each portion, once it is committed.
-
-    Raises:
-        InvalidAt: a request names something that does not exist.
-        Unavailable: the database cannot be reached; portions already yielded stay.
+    InvalidAt if a request names something that does not exist, Unavailable if the database cannot be reached.
     """
     terms = replace(terms, whole=False)
     in_order = by_difficulty(members)
@@ -126,10 +117,8 @@ def claim_what_fits(database: Database, members: Sequence[ClaimMember], terms: C
 def claim(database: Database, members: Sequence[ClaimMember], terms: ClaimTerms) -> Outcome:
     """Find the best place for each member and allocate them, in one transaction.
 
-    Raises:
-        NoCandidate: all members were to have a place, and at some moment since the call there was none for one of them.
-        ConcurrentUpdate: all were to have one, and a consumer holds something else or others were faster too often.
-        InvalidAt: a request names something that does not exist.
+    If all are to have one: NoCandidate where, at some moment since the call, there was none; ConcurrentUpdate where a
+    consumer holds something else, or others were faster too often. InvalidAt if something named does not exist.
     """
     is_plain = terms.whole and terms.gang.are_none and not (terms.dry_run or terms.refused)
     if is_plain and not any(member.replaces for member in members):
@@ -141,13 +130,10 @@ def claim(database: Database, members: Sequence[ClaimMember], terms: ClaimTerms)
         with database.claim_turns.taken(longest_wait_s=MAX_WAIT_S):
             plan = _planned(database, members, terms, composers=composers, attempt=attempt)
             if terms.dry_run or not plan.drafts:
-                answers = {draft.member.uuid: written(draft.consumer, draft.mappings) for draft in plan.drafts}
+                answers = {draft.member.uuid: answer_text(draft.consumer, draft.mappings) for draft in plan.drafts}
                 return Outcome({**plan.answers, **answers}, is_new=False, refused=plan.refused)
-            with contextlib.suppress(Outdated):
-                answers = allocate(database, plan.drafts, terms.digest)
-                database.claim_turns.note(was_in_vain=False)
-                return Outcome({**plan.answers, **answers}, is_new=True, refused=plan.refused)
-            database.claim_turns.note(was_in_vain=True)
+            if new_answers := _allocated(database, plan.drafts, terms.digest):
+                return Outcome({**plan.answers, **new_answers}, is_new=True, refused=plan.refused)
         time.sleep(random.uniform(0, min(MIN_PAUSE_S * 2**attempt, MAX_PAUSE_S)))  # noqa: S311 - no secret
     lost = ConcurrentUpdate("Other claims won the race each time; try again.")
     if terms.whole:
@@ -159,12 +145,7 @@ def claim(database: Database, members: Sequence[ClaimMember], terms: ClaimTerms)
 def _planned(
     tx: Transaction, members: Sequence[ClaimMember], terms: ClaimTerms, *, composers: Composers, attempt: int
 ) -> _ClaimPlan:
-    """Return a place for each member in one snapshot, or the earlier answer to the same claim.
-
-    Raises:
-        NoCandidate: there is no place.
-        ConcurrentUpdate: a consumer is at another generation, or holds something else.
-    """
+    """Return a place for each member in one snapshot, or the earlier answer to the same claim; raise as ``claim``."""
     uuids = [member.uuid for member in members]
     generations = consumer_generations(tx, uuids)
     answers = known_answers(tx, generations, terms.digest) if generations else {}
@@ -177,8 +158,7 @@ def _planned(
     overlay = released(tx, giving_back) if giving_back else AS_IT_IS
     # A dry run has no race to lose, so it takes the best; and no write will check the units for it.
     doubt = 0 if terms.dry_run else max(attempt, int(tx.database.claim_turns.pressure))
-    among, checks_units = choices_after(doubt), terms.dry_run or attempt > 0
-    drafting = Drafting(tx, composers, overlay, among=among, checks_units=checks_units)
+    drafting = Drafting(tx, composers, overlay, doubt=doubt, checks_units=terms.dry_run or attempt > 0)
     if terms.whole:
         if terms.gang.are_none:
             return _ClaimPlan(_all_or_none(drafting, by_difficulty(members)))
@@ -190,9 +170,8 @@ def _planned(
 
 def _all_or_none(drafting: Drafting, in_order: Sequence[ClaimMember]) -> Sequence[Draft]:
     hardest = in_order[0]
-    if hardest.explains and (no_place := _known_reason(drafting, hardest)):
-        raise refusal_alone(hardest, no_place, is_gang=len(in_order) > 1)
-    if _is_without_place(drafting, hardest):
+    drafting.question(hardest)  # Checks the names.
+    if is_without_place(drafting, hardest):
         raise refusal(drafting, GangPlan(stuck=hardest), None, number=len(in_order))
     placement = one_by_one(drafting, in_order)
     if placement.stuck is None:
@@ -207,24 +186,6 @@ def _all_or_none(drafting: Drafting, in_order: Sequence[ClaimMember]) -> Sequenc
             return search.drafts
         placement = GangPlan(placement.drafts, first, search.complete)
     raise refusal(drafting, placement, lacking, number=len(in_order))
-
-
-def _known_reason(drafting: Drafting, member: ClaimMember) -> Explained | None:
-    """Return why a member has no place even alone, if that was found out before and no tree has changed since."""
-    explained: Explained | None = _remembered(drafting, member, "place")
-    return explained
-
-
-def _is_without_place(drafting: Drafting, member: ClaimMember) -> bool:
-    """Tell whether a member is known to have no place even alone, whatever the reason is by now."""
-    return bool(_remembered(drafting, member, "no place"))
-
-
-def _remembered(drafting: Drafting, member: ClaimMember, kind: str) -> Any:
-    if not drafting.overlay.is_empty:
-        return None
-    drafting.question(member)  # Checks the names.
-    return cloud_in(drafting.tx).reason_for_nothing((kind, *member.options.asked_for(member.request)))
 
 
 def _refused(
@@ -251,12 +212,9 @@ def _conflict(member: ClaimMember, generations: Mapping[str, int]) -> Concurrent
 
 @dataclass(slots=True)
 class BatchedPlan:
-    """A claim planned with others, and the result.
+    """A claim of all members or none, planned with others, and how many races it has lost.
 
-    Args:
-        members: who wants what; either all get a place or none.
-        attempt: how many races it has lost.
-        drafts: a place for each member, or None if the claim has to be planned alone.
+    ``drafts`` are a place for each member, or None if the claim has to be planned alone.
     """
 
     members: Sequence[ClaimMember]
@@ -265,25 +223,15 @@ class BatchedPlan:
 
 
 def claim_in_batch(database: Database, members: Sequence[ClaimMember], digest: str) -> Mapping[str, str] | None:
-    """Plan with the claims of the same moment, and allocate; return the answers, or None if the claim is undecided.
-
-    Raises:
-        ConcurrentUpdate: as ``claim``.
-    """
-    turns = database.claim_turns
+    """Plan with the claims of the same moment, and allocate; return the answers, or None if the claim is undecided."""
     for attempt in range(MAX_LOST_RACES):
         plan = BatchedPlan(members, attempt)
-        turn = turns.taken(longest_wait_s=MAX_WAIT_S)
+        turn = database.claim_turns.taken(longest_wait_s=MAX_WAIT_S)
         with database.claim_batches.joined(plan, turn, partial(_plan_together, database)):
             if plan.drafts is None:
                 return None
-            try:
-                answers = allocate(database, plan.drafts, digest)
-            except Outdated:
-                turns.note(was_in_vain=True)
-                continue
-            turns.note(was_in_vain=False)
-            return answers
+            if answers := _allocated(database, plan.drafts, digest):
+                return answers
     return None
 
 
@@ -297,7 +245,7 @@ def _plan_together(database: Database, plans: Sequence[BatchedPlan]) -> None:
 def _drafts(tx: Transaction, plans: Sequence[BatchedPlan]) -> list[Sequence[Draft] | None]:
     """Return places for the members of each claim, beside those of the claims before it."""
     doubt = max(int(tx.database.claim_turns.pressure), *[plan.attempt for plan in plans])
-    drafting = Drafting(tx, Composers(), AS_IT_IS, among=choices_after(doubt), checks_units=doubt > 0)
+    drafting = Drafting(tx, Composers(), AS_IT_IS, doubt=doubt, checks_units=doubt > 0)
     simple = [plan for plan in _of_new_consumers(tx, plans) if _is_possible(drafting, plan.members)]
     placing = Placing(drafting, [member for plan in simple for member in plan.members])
     drafts = {id(plan): _placed(placing, plan.members) for plan in simple}
@@ -330,3 +278,102 @@ def _placed(placing: Placing, members: Sequence[ClaimMember]) -> Sequence[Draft]
     if all(placing.has_placed(member) for member in by_difficulty(members)):
         return placing.drafts[first:]
     return None
+
+
+class Outdated(Exception):
+    """The plan is stale: somebody else has taken from it, or claimed for one of its consumers. Nothing was written."""
+
+
+def _allocated(database: Database, drafts: Sequence[Draft], digest: str) -> Mapping[str, str] | None:
+    """Allocate drafts, learn what work to expect, and return the answers by consumer; None for a stale plan.
+
+    ConcurrentUpdate if a consumer to be replaced is at another generation.
+    """
+    try:
+        answers = _written(database, drafts, digest)
+    except Outdated:
+        database.claim_turns.note(was_in_vain=True)
+        return None
+    database.claim_turns.note(was_in_vain=False)
+    for draft in drafts:
+        judge, request = draft.member.options.judge, draft.member.request
+        if judge is not None and not draft.member.replaces:
+            if not request.paths:
+                judge.note_asked(wanted_of(request, plan_for(request.plain)))
+            judge.note_allocated(draft.consumer.allocations.values())
+    return answers
+
+
+@writes
+def _written(tx: Transaction, drafts: Sequence[Draft], digest: str) -> dict[str, str]:
+    claims = [draft.consumer for draft in drafts]
+    situation = claiming.meet(tx, claims, frozenset[str]().union(*[draft.alone for draft in drafts]))
+    _check_names(drafts, situation)
+    claiming.check(claims, situation)
+    supplies = claiming.supplies(tx, situation)
+    alone = frozenset[str]().union(*[draft.alone for draft in drafts])
+    if any(supply.used > situation.freed[stock] for stock, supply in supplies.items() if stock[0] in alone):
+        raise Outdated  # Somebody else uses what a member wants exclusively.
+    try:
+        check_fit([portion for claim in claims for portion in claim.portions()], supplies, situation.freed)
+    except DoesNotFit as reason:
+        raise Outdated from reason
+    claiming.carry_out(tx, claims, situation, supplies)
+    answers = {draft.member.uuid: answer_text(draft.consumer, draft.mappings) for draft in drafts}
+    generations = {draft.member.uuid: new_generation(draft.consumer) for draft in drafts}
+    remember_claims(
+        tx, [RememberedClaim(uuid, digest, generations[uuid], text) for uuid, text in sorted(answers.items())]
+    )
+    sweep_now_and_then(tx)
+    return answers
+
+
+def _check_names(drafts: Sequence[Draft], situation: Situation) -> None:
+    """Refuse drafts if one of their consumers has been created since, or a provider or class deleted."""
+    new = [draft.member.uuid for draft in drafts if not draft.member.replaces]
+    named = [name for draft in drafts for name, _amount in draft.consumer.portions()]
+    if not situation.consumers.keys().isdisjoint(new):
+        raise Outdated
+    if not {provider for provider, _class in named} <= situation.providers.keys():
+        raise Outdated
+    if not {name for _provider, name in named} <= situation.class_ids.keys():
+        raise Outdated
+
+
+def new_generation(consumer: Claim) -> int:
+    """Return a consumer's generation once it holds what it claims: 1 with its first allocations."""
+    return (consumer.consumer_generation or 0) + 1
+
+
+def answer_text(consumer: Claim, mappings: Mapping[str, tuple[str, ...]]) -> str:
+    """Return the answer for one consumer as JSON: its owner, and what PUT /allocations takes."""
+    document = {
+        "consumer": {
+            "uuid": consumer.consumer_uuid,
+            "project_id": consumer.project_id,
+            "user_id": consumer.user_id,
+            "consumer_type": consumer.consumer_type,
+            "consumer_generation": new_generation(consumer),
+        },
+        "allocations": {provider: {"resources": dict(amounts)} for provider, amounts in consumer.allocations.items()},
+        "mappings": mappings,
+    }
+    return json.dumps(document)
+
+
+def known_answers(tx: Transaction, generations: Mapping[str, int], digest: str) -> dict[str, str]:
+    """Return the earlier answers to a claim, for consumers that hold exactly that; they may be new ones."""
+    remembered = remembered_claims(tx, generations)
+    claims = [claim for claim in remembered.values() if claim.digest == digest]
+    same = [claim for claim in claims if claim.generation == generations[claim.consumer_uuid]]
+    held = held_by(tx, [claim.consumer_uuid for claim in same]) if same else []
+    providers = named_providers(tx, {row.provider_id for row in held})
+    names = tx.names.classes.names(tx.connection, {row.class_id for row in held})
+    now: dict[str, Any] = defaultdict(lambda: defaultdict(lambda: {"resources": {}}))
+    for row in held:
+        now[row.consumer_uuid][providers[row.provider_id].uuid]["resources"][names[row.class_id]] = row.used
+    return {
+        claim.consumer_uuid: claim.answer
+        for claim in same
+        if json.loads(claim.answer)["allocations"] == now[claim.consumer_uuid]
+    }

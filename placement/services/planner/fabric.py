@@ -1,27 +1,177 @@
 """Place the members of a gang that has rules on the fabric, such as one rack, or different hosts.
 
-Hosts are chosen by a search over sums of what trees have left (``allocators.fabric``), and only chosen hosts are
-planned in. If they turn out not to hold their members, the search learns that and starts again.
+Hosts are chosen by a search over sums of what trees have left (``allocators.fabric``). In a chosen host members are
+planned one after the other; if one finds nothing beside the others, all ways to place them are tried, within limits. If
+hosts do not hold their members, the search learns that and starts again.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
-from typing import NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
 
 from placement.allocators import Budget
-from placement.allocators.fabric import Fabric
 from placement.allocators.fabric.search import MembersByKind, Mix, Posting, Site
+from placement.candidates.planner.planner_search import PlannerSearch
+from placement.candidates.planner.planner_trees import HostSketch, read_off
+from placement.candidates.planner.question import PlannerQuestion
+from placement.domain.tree import Overlay
+from placement.services.planner.gang import PLACES_OF_A_GANG, ClaimMember, Draft, Drafting, GangSearch, draft_of
+
+if TYPE_CHECKING:
+    from placement.candidates.compose.slots import CanonicalForm
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+from itertools import chain
+
+from placement.allocators.fabric import Fabric
 from placement.candidates.planner.question import Prepared
-from placement.domain.planner_request import FabricLevel, GangRules, Together, names_of_hosts
-from placement.services.planner.gang import ClaimMember, Draft, Drafting, GangPlan, Located, OnePerPlace, one_by_one
-from placement.services.planner.host_room import HostRoom
+from placement.domain.planner_request import FabricLevel, GangRules, names_of_hosts
+from placement.services.planner.gang import GangPlan, Located, one_by_one
 from placement.services.planner.refusals import NoCandidate, refusal, refusal_of_gang, shortage
 from placement.store.connection.database import Transaction
 from placement.store.marks import hosts_in
 from placement.store.search.names import named_providers
+
+
+class _HostWithMembers(NamedTuple):
+    """A host filled with members: the overlay with them, and their drafts."""
+
+    overlay: Overlay
+    drafts: tuple[Draft, ...] = ()
+
+
+@dataclass
+class HostRoom:
+    """What hosts of a snapshot hold of a gang, given one member of each kind."""
+
+    drafting: Drafting
+    members: Sequence[ClaimMember]
+    drafts: list[Draft] = field(default_factory=list)
+    """The drafts of members on the hosts of the last query, host by host."""
+    _filled_hosts: "dict[CanonicalForm, dict[Mix, _HostWithMembers | None]]" = field(default_factory=dict)
+    _models: "dict[CanonicalForm, HostSketch]" = field(default_factory=dict)
+    _tries: Budget = field(default_factory=lambda: Budget(PLACES_OF_A_GANG))
+    _is_certain: bool = True
+
+    @cached_property
+    def questions(self) -> Sequence[PlannerQuestion]:
+        """The question of each kind."""
+        return [self.drafting.question(member) for member in self.members]
+
+    @cached_property
+    def searches(self) -> Sequence[PlannerSearch]:
+        """The search of each kind, for one member at a time."""
+        return [PlannerSearch(question, self.drafting.overlay, limit=1) for question in self.questions]
+
+    @cached_property
+    def _is_tree_by_tree(self) -> bool:
+        return all(question.is_tree_by_tree for question in self.questions)
+
+    @property
+    def complete(self) -> bool:
+        """Whether hosts definitely do not hold what was refused."""
+        return self._is_certain and all(search.complete for search in self.searches)
+
+    def without_any(self, kind: int, roots: Collection[int]) -> set[int]:
+        """Return the hosts without a place for even one member of a kind, judging by single providers."""
+        return {*roots} - self.searches[kind].serving(roots)
+
+    def refused(self, postings: Sequence[Posting]) -> list[Posting]:
+        """Return the hosts that do not hold the members posted there, each with the mix that it does not hold."""
+        for kind, search in enumerate(self.searches):
+            search.read([site.name for site, mix in postings if mix[kind]])
+        self.drafts = []
+        refused = []
+        overlay = self.drafting.overlay
+        for site, mix in postings:
+            host = self._sketch(site.name) if self._is_tree_by_tree else None
+            filled, reached = self._filled(site.name, mix, overlay, host)
+            if filled is None:
+                refused.append((site, reached))
+                self._is_certain = self._is_certain and (self._is_tree_by_tree or overlay is self.drafting.overlay)
+                continue
+            self.drafts += self._in_host(filled.drafts, host) if host else filled.drafts
+            if not self._is_tree_by_tree:  # What one host takes may be missing in the next.
+                overlay = filled.overlay
+        return refused
+
+    def _sketch(self, root: int) -> HostSketch:
+        """Sketch a host as all kinds see it, each in its own way; a host that the overlay changes matches no other."""
+        hosts = [host for search in self.searches if (host := search.sketch(root))]
+        if len(hosts) < len(self.searches) or not self.drafting.overlay.within(hosts[0].providers).is_empty:
+            return HostSketch((root,), ())
+        return HostSketch(tuple([host.form for host in hosts]), hosts[0].providers)
+
+    def _in_host(self, drafts: Sequence[Draft], host: HostSketch) -> Sequence[Draft]:
+        """Transfer drafts from the first host of a form to another one."""
+        model = self._models[host.form]
+        if model.providers == host.providers:
+            return drafts
+        kinds = {id(kind): number for number, kind in enumerate(self.members)}
+        return [
+            draft_of(draft.member, read_off(draft.proposal, model, host), self.searches[kinds[id(draft.member)]])
+            for draft in drafts
+        ]
+
+    def _filled(
+        self, root: int, mix: Mix, overlay: Overlay, host: HostSketch | None
+    ) -> tuple[_HostWithMembers | None, Mix]:
+        """Return a host with members in it; or None, and the mix that it does not hold."""
+        hosts: dict[Mix, _HostWithMembers | None] = {}
+        if host is not None:
+            hosts = self._filled_hosts.setdefault(host.form, {})
+            model = self._models.setdefault(host.form, host)
+            root = model.providers[host.providers.index(root)] if host.providers else root
+        filled = _HostWithMembers(overlay)
+        for kind, reached in _steps(mix):
+            if reached not in hosts:
+                hosts[reached] = self._with_one_more(root, kind, filled) or self._anew(root, reached, overlay)
+            if (host_with_more := hosts[reached]) is None:
+                return None, reached
+            filled = host_with_more
+        return filled, mix
+
+    def _with_one_more(self, root: int, kind: int, filled: _HostWithMembers) -> _HostWithMembers | None:
+        search = self.searches[kind]
+        if self._is_tree_by_tree:
+            ranked = search.again(root) if search.expected(root, filled.overlay) else None
+            proposals = [ranked[1]] if ranked else []
+        else:
+            search = self.drafting.search(self.members[kind], filled.overlay)
+            proposals = [*islice(search.proposals(only=root), 1)]
+        for draft in self.drafting.drafts(self.members[kind], proposals, search):
+            return _HostWithMembers(draft.upon(filled.overlay), (*filled.drafts, draft))
+        return None
+
+    def _anew(self, root: int, mix: Mix, overlay: Overlay) -> _HostWithMembers | None:
+        """Try all ways to place members in a host; a single one has been tried already."""
+        members = [self.members[kind] for kind, _reached in _steps(mix)]
+        if len(members) < 2:
+            return None
+        search = GangSearch(self.drafting, {self.drafting.prepared(kind): [root] for kind in members}, self._tries)
+        drafts = search.placed(members, overlay)
+        self.drafting.composers.allot(among=1)
+        if drafts is None:
+            self._is_certain = self._is_certain and search.is_complete
+            return None
+        for draft in drafts:
+            overlay = draft.upon(overlay)
+        return _HostWithMembers(overlay, tuple(drafts))
+
+
+def _steps(mix: Mix) -> Iterator[tuple[int, Mix]]:
+    """Yield the kinds of members one by one, each with the mix that it completes.
+
+    >>> list(_steps((2, 1)))
+    [(0, (1, 0)), (0, (2, 0)), (1, (2, 1))]
+    """
+    for kind, number in enumerate(mix):
+        for reached in range(1, number + 1):
+            yield kind, (*mix[:kind], reached, *(0,) * (len(mix) - kind - 1))
+
 
 STEPS_OF_A_FABRIC = 50_000
 """The budget of the search in memory, in hosts looked at."""
@@ -34,20 +184,16 @@ Free = Mapping[int, Sequence[float] | None]
 
 
 def placed_by_rules(drafting: Drafting, members: Sequence[ClaimMember], rules: GangRules) -> Sequence[Draft]:
-    """Return a place for each member of a gang.
-
-    Raises:
-        NoCandidate: there are no such places.
-    """
+    """Return a place for each member of a gang; NoCandidate if there are no such places."""
     if rules.together is None and rules.separate_level is not None:
-        placement = one_by_one(drafting, members, closing=OnePerPlace(located(drafting.tx, rules.separate_level)))
+        placement = one_by_one(drafting, members, separating=located(drafting.tx, rules.separate_level))
         if placement.stuck is None:
             return placement.drafts
     kinds = {drafting.prepared(member): member for member in reversed(members)}
     search = _FabricSearch(drafting, members, rules, [*kinds], HostRoom(drafting, [*kinds.values()]))
     drafts = search.drafts()
     if drafts is None:
-        raise refusal_by_rules(drafting, members, rules, search.room())
+        raise search.refusal()
     return drafts
 
 
@@ -66,10 +212,7 @@ class _FabricSearch:
     rules: GangRules
     kinds: Sequence[Prepared]
     hosts: HostRoom
-
-    @cached_property
-    def _budget(self) -> Budget:
-        return Budget(STEPS_OF_A_FABRIC)
+    _budget: Budget = field(default_factory=lambda: Budget(STEPS_OF_A_FABRIC))
 
     @cached_property
     def _classes(self) -> Sequence[str]:
@@ -97,14 +240,6 @@ class _FabricSearch:
         sums = {row[0]: [row[at] - row[at + number] for at in range(1, number + 1)] for row in rows}
         drafts = self._drafts_on(self._sites(sums))
         return self._drafts_on(self._sites(questions[0].left_in_trees(self._classes))) if drafts is None else drafts
-
-    def room(self) -> "FabricRoom":
-        """Return what the search has learnt about the room."""
-        complete = self.hosts.complete and not self._budget.was_hit
-        is_one_kind = len(self.kinds) == 1
-        roomiest = self._fabric.roomiest(budget=self._budget) if is_one_kind and self._by_place else None
-        max_members = self._fabric.upper_bounds(0) if is_one_kind else None
-        return FabricRoom(bool(self._by_place), roomiest, max_members, complete=complete)
 
     def _drafts_on(self, sites: Sequence[Site]) -> list[Draft] | None:
         """Search anew on a fabric of these hosts."""
@@ -180,70 +315,47 @@ class _FabricSearch:
                 refused += [(site, alone) for site in around if site.name in without]
         return refused or self.hosts.refused(postings)
 
+    def refusal(self) -> NoCandidate:
+        """Return the refusal that explains why there are no places."""
+        drafting, number, is_one_kind = self.drafting, len(self.members), len(self.kinds) == 1
+        complete = self.hosts.complete and not self._budget.was_hit
+        roomiest = self._fabric.roomiest(budget=self._budget) if is_one_kind and self._by_place else None
+        # By place, the most members that it holds.
+        held = self._fabric.upper_bounds(0) if is_one_kind else None
+        for member in self.hosts.members:
+            places = drafting.places_of(member, drafting.overlay, members=1)
+            if drafting.best(member, places, drafting.overlay) is None:
+                return refusal(drafting, GangPlan(stuck=member), None, number=number)
+        uuid, lacking = self.members[0].uuid, shortage(drafting.tx, self.members, drafting.overlay)
+        if lacking is not None:
+            return refusal_of_gang(number, lacking.in_words, complete=True, member=uuid)
+        sentence = " ".join(filter(None, (self._together_in_words(held, roomiest), self._separate_in_words(held))))
+        return refusal_of_gang(number, sentence, complete=complete, member=uuid)
 
-class FabricRoom(NamedTuple):
-    """What the search has learnt about the room on a fabric.
+    def _together_in_words(self, held: Mapping[Hashable, int] | None, roomiest: tuple[Hashable, int] | None) -> str:
+        if (together := self.rules.together) is None:
+            return ""
+        name, size = together.level.name, together.group_size
+        if not self._by_place and not together.level.is_host:
+            return f"No host that could serve them is in a {name}: planner.yaml names {name}s under aggregates."
+        if size is not None:
+            rule = f"{size} of them are to be in each of {len(self.members) // size} {name}s"
+            if held is None:
+                return f"{rule}."
+            with_room = sum([number >= size for number in held.values()])
+            return f"{rule}, and no more than {with_room} have room for that many."
+        sentence = f"No {name} has room for all of them" if together.required else ""
+        if not sentence or roomiest is None:
+            return sentence and f"{sentence}."
+        place, number = roomiest
+        if together.level.is_host and isinstance(place, int):
+            place = named_providers(self.drafting.tx, [place])[place].name
+        return f"{sentence}: {name} {place} has room for {number}."
 
-    Args:
-        has_hosts: whether any host satisfies the rules.
-        roomiest: the place that holds most members, and how many; None if they want different things.
-        max_members: the most members that each place holds, or None in the same case.
-        complete: whether everything was tried.
-    """
-
-    has_hosts: bool
-    roomiest: tuple[Hashable, int] | None
-    max_members: Mapping[Hashable, int] | None
-    complete: bool
-
-
-def refusal_by_rules(
-    drafting: Drafting, members: Sequence[ClaimMember], rules: GangRules, room: FabricRoom
-) -> NoCandidate:
-    """Return the refusal that explains why there are no places."""
-    number = len(members)
-    for member in {drafting.prepared(member): member for member in reversed(members)}.values():
-        if drafting.best(member, drafting.places_of(member, drafting.overlay, members=1), drafting.overlay) is None:
-            return refusal(drafting, GangPlan(stuck=member), None, number=number)
-    lacking = shortage(drafting.tx, members, drafting.overlay)
-    if lacking is not None:
-        return refusal_of_gang(number, lacking.in_words, complete=True, member=members[0].uuid)
-    together = _of_together(drafting, rules.together, room, number) if rules.together else ""
-    sentence = " ".join(filter(None, (together, _of_apart(rules, room))))
-    return refusal_of_gang(number, sentence, complete=room.complete, member=members[0].uuid)
-
-
-def _of_together(drafting: Drafting, together: Together, room: FabricRoom, number: int) -> str:
-    level = together.level
-    if not room.has_hosts and not level.is_host:
-        return f"No host that could serve them is in a {level.name}: planner.yaml names {level.name}s under aggregates."
-    if together.group_size is not None:
-        rule = f"{together.group_size} of them are to be in each of {number // together.group_size} {level.name}s"
-        if room.max_members is None:
-            return f"{rule}."
-        with_room = sum([holds >= together.group_size for holds in room.max_members.values()])
-        return f"{rule}, and no more than {with_room} have room for that many."
-    if not together.required:
-        return ""
-    if room.roomiest is None:
-        return f"No {level.name} has room for all of them."
-    place, holds = room.roomiest
-    return f"No {level.name} has room for all of them: {_named(drafting, level, place)} has room for {holds}."
-
-
-def _of_apart(rules: GangRules, room: FabricRoom) -> str:
-    if rules.separate_level is None:
-        return ""
-    name = rules.separate_level.name
-    different = f"different {name}s"
-    rule = f"They are to be {'on' if rules.separate_level.is_host else 'in'} {different}"
-    if rules.together is None and room.max_members is not None:
-        return f"{rule}, and no more than {sum(room.max_members.values())} have room."
-    return f"{rule}."
-
-
-def _named(drafting: Drafting, level: FabricLevel, place: Hashable) -> str:
-    if not level.is_host or not isinstance(place, int):
-        return f"{level.name} {place}"
-    host = named_providers(drafting.tx, [place])[place]
-    return f"host {host.name}"
+    def _separate_in_words(self, held: Mapping[Hashable, int] | None) -> str:
+        if (level := self.rules.separate_level) is None:
+            return ""
+        rule = f"They are to be {'on' if level.is_host else 'in'} different {level.name}s"
+        if self.rules.together is None and held is not None:
+            return f"{rule}, and no more than {sum(held.values())} have room."
+        return f"{rule}."

@@ -9,31 +9,26 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
-from typing import NamedTuple
 
 from placement.allocators import Budget
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.planner.member_places import MemberPlaces
 from placement.candidates.planner.planner_search import PlannerSearch
 from placement.candidates.planner.question import PlannerQuestion, Prepared
-from placement.domain.allocation import Claim
-from placement.domain.overlay import Overlay
+from placement.domain.inventory import Claim
 from placement.domain.planner_request import FabricLevel, PlannerRequest
+from placement.domain.tree import Overlay
 from placement.services.planner.questions import Composers, PlannerOptions, question_for
 from placement.store.connection.database import Transaction
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimMember:
-    """A consumer to be allocated for.
+    """A consumer, whose allocations are not known yet, with its request and the operator's options for that.
 
-    Args:
-        consumer: the consumer and its owner; its allocations are not known yet.
-        request: what it wants.
-        options: the operator's options for the request.
-        replaces: whether it gives up its current allocations in the same transaction.
-        explains: whether to find out why, if it has no place even alone.
+    It ``replaces`` what it holds in the same transaction; ``explains``: why, if it has no place even alone.
     """
 
     consumer: Claim
@@ -50,15 +45,10 @@ class ClaimMember:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What one member would hold.
+    """What one member would hold: a proposal, by ids, and the consumer with its allocations.
 
-    Args:
-        member: the member.
-        proposal: the proposal, by ids.
-        consumer: the consumer with its allocations.
-        mappings: the providers that serve each group.
-        alone: the providers that nobody else may use.
-        roots: the roots of the trees that it takes from.
+    ``mappings`` has who serves each group, ``alone`` the providers that nobody else may use, ``roots`` those of the
+    trees.
     """
 
     member: ClaimMember
@@ -77,29 +67,20 @@ MAX_CHOICES = 16
 """The most places to choose among after lost races."""
 
 
-def choices_after(doubt: int) -> int:
-    """Return how many of the best places to choose among: twice as many for each lost race."""
-    return min(1 << doubt, MAX_CHOICES)
-
-
 class Drafting:
     """The places of members in one snapshot; what equal members want is read once for all of them.
 
-    Args:
-        overlay: assumed changes before any member is placed.
-        among: choose at random among this many of the best places, so that a claim does not keep losing to the same
-            competitors.
-        checks_units: whether to drop places whose inventories disallow the sum of what is taken. Such places are rare,
-            and the write would detect them.
+    Each lost race, ``doubt``, doubles among how many of the best places chance decides. ``checks_units`` drops places
+    whose inventories disallow the sum of what is taken; they are rare, and the write would detect them.
     """
 
     def __init__(
-        self, tx: Transaction, composers: Composers, overlay: Overlay, *, among: int = 1, checks_units: bool = True
+        self, tx: Transaction, composers: Composers, overlay: Overlay, *, doubt: int = 0, checks_units: bool = True
     ) -> None:
         self.tx = tx
         self.composers = composers
         self.overlay = overlay
-        self._among = among
+        self._among = min(1 << doubt, MAX_CHOICES)
         self._checks_units = checks_units
         self._questions: dict[Prepared, PlannerQuestion] = {}
 
@@ -168,13 +149,9 @@ STEPS_FOR_A_GROUP = 300
 
 @dataclass(frozen=True, slots=True)
 class GangPlan:
-    """The places of members, in the order in which they were placed.
+    """A draft for each member in the order of placement, or for each before the stuck one, which found nothing.
 
-    Args:
-        drafts: one for each member, or for each before the stuck one.
-        stuck: the member that found nothing, None if all have places.
-        complete: whether everything was tried.
-        is_proven: whether the stuck one definitely has no place wherever the others are.
+    ``complete`` says whether everything was tried, ``is_proven`` whether that one has no place wherever the others are.
     """
 
     drafts: Sequence[Draft] = ()
@@ -185,18 +162,19 @@ class GangPlan:
 
 def by_difficulty(members: Sequence[ClaimMember]) -> list[ClaimMember]:
     """Return members in the order of placement, largest first: those must find room before it is fragmented."""
-    return sorted(members, key=_difficulty, reverse=True)
+
+    def difficulty(member: ClaimMember) -> tuple[int, int]:
+        request = member.request
+        amount = sum(request.requested.values()) + sum(request.paths.values())
+        rules = [rule.required for rule in request.affinity] + [rule.required for rule in request.within]
+        return amount, sum(rules) + len(request.exclusive)
+
+    return sorted(members, key=difficulty, reverse=True)
 
 
-def _difficulty(member: ClaimMember) -> tuple[int, int]:
-    request = member.request
-    amount = sum(request.requested.values()) + sum(request.paths.values())
-    rules = [rule.required for rule in request.affinity] + [rule.required for rule in request.within]
-    return amount, sum(rules) + len(request.exclusive)
-
-
-class Located(NamedTuple):
-    """A level of the fabric, with the place of each host."""
+@dataclass(frozen=True)
+class Located:
+    """A level of the fabric, with the name of each host's place."""
 
     level: FabricLevel
     names: Mapping[int, str]
@@ -205,28 +183,21 @@ class Located(NamedTuple):
         """Return the place of a host, None if it is in none."""
         return root if self.level.is_host else self.names.get(root)
 
+    @cached_property
+    def _hosts(self) -> Mapping[str, Sequence[int]]:
+        hosts: dict[str, list[int]] = defaultdict(list)
+        for root, name in self.names.items():
+            hosts[name].append(root)
+        return hosts
 
-class OnePerPlace:
-    """Closes a place once it has a member of the gang. Hosts outside all places are never open."""
-
-    def __init__(self, located: Located) -> None:
-        self._located = located
-        self._hosts: dict[Hashable, list[int]] = defaultdict(list)
-        for root, name in located.names.items():
-            self._hosts[name].append(root)
-
-    def is_open(self, root: int) -> bool:
-        """Tell whether a host may be used at all."""
-        return self._located.place(root) is not None
-
-    def closed_with(self, root: int) -> Sequence[int]:
-        """Return the hosts that a member on a host closes, including that host."""
-        return [root] if self._located.level.is_host else self._hosts[self._located.names[root]]
+    def hosts_beside(self, root: int) -> Sequence[int]:
+        """Return the hosts in the place of a host, itself included."""
+        return [root] if self.level.is_host else self._hosts[self.names[root]]
 
 
-def one_by_one(drafting: Drafting, members: Sequence[ClaimMember], *, closing: OnePerPlace | None = None) -> GangPlan:
-    """Give each member in turn the best place that is left."""
-    placing = Placing(drafting, members, closing)
+def one_by_one(drafting: Drafting, members: Sequence[ClaimMember], *, separating: Located | None = None) -> GangPlan:
+    """Give each member in turn the best place that is left, if need be none in the place of another."""
+    placing = Placing(drafting, members, separating)
     for member in members:
         if not placing.has_placed(member):
             complete, is_proven = placing.places_of(member).complete, placing.are_too_many
@@ -237,12 +208,9 @@ def one_by_one(drafting: Drafting, members: Sequence[ClaimMember], *, closing: O
 def as_many_as_fit(
     drafting: Drafting, members: Sequence[ClaimMember]
 ) -> tuple[Sequence[Draft], Sequence[tuple[GangPlan, Sequence[ClaimMember]]]]:
-    """Give each member in turn the best place that is left, if there is any.
+    """Give each member in turn the best place that is left, if there is any; who wants the same as a stuck one waits.
 
-    Once a member has found nothing, others that want the same are not tried: they would find no more.
-
-    Returns:
-        The drafts; then, for each kind of member without a place, how far the first of them got, and all of them.
+    Returns the drafts, and for each kind of member without a place how far the first of them got, and all of them.
     """
     placing = Placing(drafting, members)
     stuck: dict[Prepared, tuple[GangPlan, list[ClaimMember]]] = {}
@@ -258,10 +226,10 @@ def as_many_as_fit(
 class Placing:
     """Places members one after the other. Each is allotted an equal part of the remaining steps."""
 
-    def __init__(self, drafting: Drafting, members: Sequence[ClaimMember], closing: OnePerPlace | None = None) -> None:
+    def __init__(self, drafting: Drafting, members: Sequence[ClaimMember], separating: Located | None = None) -> None:
         self.drafts: list[Draft] = []
         self._drafting = drafting
-        self._closing = closing
+        self._separating = separating
         self._closed = set[int]()
         self._overlay = drafting.overlay
         self._waiting = len(members)
@@ -273,7 +241,7 @@ class Placing:
         kind = self._drafting.prepared(member)
         if kind not in self._places:
             self._places[kind] = self._drafting.places_of(
-                member, self._overlay, members=self._kinds[kind], isolate=self._closing is not None
+                member, self._overlay, members=self._kinds[kind], isolate=self._separating is not None
             )
             self._places[kind].leave_out(self._closed)
         return self._places[kind]
@@ -288,24 +256,20 @@ class Placing:
         """Place a member, if there is a place; tell whether there was."""
         self._drafting.composers.allot(among=self._waiting)
         self._waiting -= 1
-        draft = self._open_best(member)
-        if draft is None:
+        separating = self._separating
+        while draft := self._drafting.best(member, self.places_of(member), self._overlay):
+            if separating is None or separating.place(draft.proposal.root) is not None:
+                break
+            self._close([draft.proposal.root])
+        else:
             return False
         self.drafts.append(draft)
         self._overlay = draft.upon(self._overlay)
         for places in self._places.values():
             places.note(draft.roots)
-        if self._closing is not None:
-            self._close(self._closing.closed_with(draft.proposal.root))
+        if separating is not None:
+            self._close(separating.hosts_beside(draft.proposal.root))
         return True
-
-    def _open_best(self, member: ClaimMember) -> Draft | None:
-        """Return the best place of a member on an open host."""
-        while draft := self._drafting.best(member, self.places_of(member), self._overlay):
-            if self._closing is None or self._closing.is_open(draft.proposal.root):
-                return draft
-            self._close([draft.proposal.root])
-        return None
 
     def _close(self, roots: Collection[int]) -> None:
         self._closed.update(roots)
@@ -324,24 +288,15 @@ def together(drafting: Drafting, members: Sequence[ClaimMember]) -> GangPlan:
     return GangPlan(stuck=members[0], complete=search.is_complete) if drafts is None else GangPlan(drafts)
 
 
-class _ExhaustedTree(NamedTuple):
-    """A tree that is exhausted for members that want the same.
+_ExhaustedTree = tuple[Prepared, int]
+"""A kind of member, and the root of a tree that no other one of them needs to try: they are interchangeable.
 
-    Either it has no room, or the other members were stuck wherever one of these was placed in it. Members that want the
-    same are interchangeable, so no other one of them needs to go there.
-    """
-
-    prepared: Prepared
-    root: int
+Either it has no room for one, or the other members were stuck wherever one was placed in it.
+"""
 
 
 class GangSearch:
-    """A depth-first search through the places of members.
-
-    Args:
-        roots: the trees where each kind of member may fit, most promising first.
-        tries: how many places to try.
-    """
+    """A depth-first search through the places of members, in the trees where each kind may fit, the best first."""
 
     def __init__(self, drafting: Drafting, roots: Mapping[Prepared, Sequence[int]], tries: Budget) -> None:
         self._drafting = drafting
@@ -359,14 +314,14 @@ class GangSearch:
         member, members_after = members[0], members[1:]
         self._drafting.composers.allot(among=len(members))
         search, kind = self._drafting.search(member, overlay), self._drafting.prepared(member)
-        without = {tree.root for tree in exhausted if tree.prepared is kind}
+        without = {root for prepared, root in exhausted if prepared is kind}
         tried: list[int] = []
         for root in [root for root in self._roots[kind] if root not in without]:
             for draft in self._inside(root, member, overlay, search):
                 if not self._tries.take():
                     self.is_complete = False
                     return None
-                done = [_ExhaustedTree(kind, tree) for tree in (*tried, *search.exhausted) if tree != root]
+                done = [(kind, tree) for tree in (*tried, *search.exhausted) if tree != root]
                 drafts = self.placed(members_after, draft.upon(overlay), (*exhausted, *done))
                 if drafts is not None:
                     return [draft, *drafts]

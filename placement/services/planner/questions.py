@@ -1,7 +1,8 @@
-"""Makes planner requests into questions: looks up what they name in a snapshot, and what that shows of the cloud."""
+"""What requests ask of a cloud, and what they assume of it: names are looked up in a snapshot."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from placement.allocators import Budget
 from placement.allocators.devices import STEPS
@@ -9,31 +10,83 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.compose.devices import DeviceComposer
 from placement.candidates.compose.paths import PathComposer, UnknownLevel
 from placement.candidates.planner.question import PlannerQuestion, Prepared, SeenCloud
-from placement.candidates.ranking import Ranking
 from placement.candidates.tree_reader import TreeReader
 from placement.domain.names import similar_names
-from placement.domain.places import Levels
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan, plan_for
+from placement.domain.tree import AS_IT_IS, Levels, MoreTrees, Overlay
 from placement.errors import InvalidAt
 from placement.services.cloud_cache import cloud_in, ids_in
 from placement.services.fragmentation import FragmentationJudge
-from placement.services.resource_classes import classes_in_families
+from placement.store.allocations import held_by
 from placement.store.connection.database import Transaction
 from placement.store.resource_classes import all_classes
-from placement.store.search.names import roots_of_providers
+from placement.store.search.names import roots_by_aggregate, roots_of_providers
+from placement.store.search.summaries import tree_summaries
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Assumed changes to the cloud: trees that are gone, more that are empty, and consumers that have given back all.
+
+    Trees are given by any of their providers, those that are gone also by an aggregate of one.
+    """
+
+    without: Sequence[str] = ()
+    more: Sequence[tuple[str, int]] = ()
+    released: Sequence[str] = ()
+
+
+AS_THEY_ARE = Changes()
+
+
+def overlay_of(tx: Transaction, changes: Changes, overlay: Overlay = AS_IT_IS) -> Overlay:
+    """Put changes on top of an overlay; InvalidAt if there is no such provider or aggregate."""
+    overlay = released(tx, changes.released, overlay) if changes.released else overlay
+    if changes.without:
+        of_providers = roots_of_providers(tx, changes.without)
+        of_aggregates = roots_by_aggregate(tx)
+        for number, uuid in enumerate(changes.without):
+            if uuid not in of_providers and uuid not in of_aggregates:
+                raise InvalidAt(("without", number), f"There is no provider {uuid}, and no aggregate.")
+            gone = of_aggregates[uuid] if uuid in of_aggregates else {of_providers[uuid]}
+            overlay = overlay.without(gone)
+    roots = roots_of_providers(tx, [uuid for uuid, _count in changes.more]) if changes.more else {}
+    for number, (uuid, count) in enumerate(changes.more):
+        if uuid not in roots:
+            raise InvalidAt(("with", number, "like"), f"There is no provider {uuid}.")
+        overlay = replace(overlay, more=(*overlay.more, MoreTrees(roots[uuid], count)))
+    return overlay
+
+
+def released(tx: Transaction, consumer_uuids: Collection[str], overlay: Overlay = AS_IT_IS) -> Overlay:
+    """Return an overlay in which consumers have given back all that they hold."""
+    rows = sorted(held_by(tx, consumer_uuids), key=attrgetter("provider_id", "class_id"))
+    names = tx.names.classes.names(tx.connection, {row.class_id for row in rows})
+    for row in rows:
+        overlay = overlay.releasing({row.provider_id: {names[row.class_id]: row.used}})
+    return overlay
+
+
+def emptied(tx: Transaction, roots: Collection[int], overlay: Overlay) -> Overlay:
+    """Return an overlay in which some trees exist and are empty."""
+    read = tree_summaries(tx, roots)
+    used = {
+        provider: {read.class_names[class_id]: -int(used) for class_id, *_capacity, used in amounts if used}
+        for provider, amounts in read.stocks.items()
+    }
+    changes = {provider: amounts for provider, amounts in overlay.changes.items() if provider not in read.members}
+    return replace(
+        overlay,
+        changes={**changes, **{provider: amounts for provider, amounts in used.items() if amounts}},
+        avoided=overlay.avoided - {*roots},
+        gone=overlay.gone - {*roots},
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class PlannerOptions:
-    """The operator's settings.
-
-    Args:
-        profile: the profile in force for a request.
-        levels: name of a level -> trait of its places, outermost first.
-        locks: level -> lock class.
-        judge: scores fragmentation, if the profile does.
-    """
+    """The operator's settings for a request: profile and judge, traits and locks of levels, the outermost first."""
 
     profile: RankingProfile
     levels: Mapping[str, str]
@@ -48,7 +101,7 @@ class PlannerOptions:
 
     def asked_for(self, request: PlannerRequest) -> tuple[object, ...]:
         """Return all that decides whether there is a place for a request, besides the cloud."""
-        return request, self.profile, self.levels, self.locks
+        return replace(request, limit=1, per_tree=1, explain=False), self.profile, self.levels, self.locks
 
     def written(self, request: PlannerRequest) -> str:
         """Return all that decides what a tree gives to a request, as text."""
@@ -75,11 +128,7 @@ class Composers:
         self.budget_now = self.budget.child(self.budget.remaining // among)
 
     def prepared(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
-        """Return a request with its memoising composer, the same for equal requests.
-
-        Raises:
-            InvalidAt: the request names a level that does not exist.
-        """
+        """Return a request with its memoising composer, the same for equal requests; InvalidAt for an unknown level."""
         for *arguments, prepared in self._prepared:
             if arguments == [request, options]:
                 return prepared
@@ -130,17 +179,7 @@ def question_for(
     *,
     composers: Composers | None = None,
 ) -> PlannerQuestion:
-    """Look up what a request names, and return the question for its search.
-
-    Args:
-        tx: the transaction.
-        request: the request.
-        options: the operator's options.
-        composers: the composers to reuse and add to; new ones by default.
-
-    Raises:
-        InvalidAt: the request names a class, trait or level that does not exist.
-    """
+    """Look up what a request names, and return the question for its search; InvalidAt for what does not exist."""
     shared = composers or Composers()
     prepared = shared.prepared(request, options)
     plan = prepared.plan
@@ -151,7 +190,7 @@ def question_for(
     reader = cloud_in(tx).reader(plan, ids, adds_up=not request.paths)
     cloud = replace(
         seen_cloud(tx, request, prepared.levels, reader),
-        families=classes_in_families(tx, Ranking(options.profile)),
+        families=cloud_in(tx).classes_in_families(options.profile),
         judge=options.judge.in_snapshot(tx) if options.judge else None,
     )
     return PlannerQuestion(
@@ -166,14 +205,7 @@ def question_for(
 
 
 def seen_cloud(tx: Transaction, request: PlannerRequest, levels: Levels, reader: TreeReader) -> SeenCloud:
-    """Return what a snapshot shows of the cloud for a request.
-
-    Args:
-        tx: the snapshot.
-        request: the request.
-        levels: its levels.
-        reader: takes the trees that can serve it from columns.
-    """
+    """Return what a snapshot shows of the cloud for a request, given what takes its trees from columns."""
     cloud = cloud_in(tx)
     trait_ids = tx.names.traits.ids(tx.connection, traits_that_decide(request, levels))
     cloud.sets.read_traits(trait_ids.values())

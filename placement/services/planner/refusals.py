@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from placement.domain.overlay import Overlay
+from placement.domain.tree import Overlay
 from placement.errors import Conflict
+from placement.services.allocation_candidates import Explained
 from placement.services.cloud_cache import cloud_in
-from placement.services.explain import Explained
-from placement.services.planner.candidates import explained_plan, why_not
+from placement.services.planner.candidates import explained_plan, why_not, why_nothing
 from placement.services.planner.gang import ClaimMember, Drafting, GangPlan
 from placement.store.connection.database import Transaction
 
@@ -18,7 +18,7 @@ CUT_OFF = "The search limit was reached; a placement may still exist."
 class NoCandidate(Conflict):
     """The request has no candidate now.
 
-    ``complete`` is False if a search was cut off. ``member`` is, in a gang, the uuid of the consumer without a place.
+    Not ``complete`` if a search was cut off. ``member`` is, in a gang, the uuid of the consumer without a place.
     """
 
     code = "placement.planner.no_room"
@@ -62,22 +62,17 @@ def shortage(tx: Transaction, members: Sequence[ClaimMember], overlay: Overlay) 
     return None
 
 
-def _remember(drafting: Drafting, member: ClaimMember, explained: Explained | None) -> None:
-    """Remember that a member has no place even alone, and why."""
-    if not drafting.overlay.is_empty:
-        return
-    cloud, question_key = cloud_in(drafting.tx), member.options.asked_for(member.request)
-    if explained is not None:
-        cloud.note_nothing(("place", *question_key), explained)
-    if not member.options.profile.filters:
-        cloud.note_nothing(("no place", *question_key), reason=True, lasts=True)
+def is_without_place(drafting: Drafting, member: ClaimMember) -> bool:
+    """Tell whether a member is known to have no place even alone."""
+    name = "no place", *member.options.asked_for(member.request)
+    return drafting.overlay.is_empty and bool(cloud_in(drafting.tx).reason_for_nothing(name))
 
 
 def refusal(drafting: Drafting, placement: GangPlan, lacking: LackingClass | None, *, number: int) -> NoCandidate:
     """Return why a request or a gang was refused."""
     assert placement.stuck is not None
     if not placement.drafts:
-        return _of_one(drafting, placement.stuck, complete=placement.complete, is_gang=number > 1)
+        return _refusal_alone(drafting, placement.stuck, complete=placement.complete, is_gang=number > 1)
     uuid = placement.stuck.uuid
     if lacking is not None:
         return refusal_of_gang(number, lacking.in_words, complete=True, member=uuid)
@@ -86,14 +81,7 @@ def refusal(drafting: Drafting, placement: GangPlan, lacking: LackingClass | Non
 
 
 def refusal_of_gang(number: int, reason: str, *, complete: bool, member: str) -> NoCandidate:
-    """Return a refusal of all members of a gang.
-
-    Args:
-        number: the number of members.
-        reason: why, in a sentence.
-        complete: whether that is proved.
-        member: the uuid of the consumer to name.
-    """
+    """Return a refusal of all members of a gang, with the reason in a sentence, and the uuid of the member to name."""
     sentence = f"No place was found for all {number} members together, so none of them was allocated. {reason}".rstrip()
     return NoCandidate(sentence if complete else f"{sentence} {CUT_OFF}", complete=complete, member=member)
 
@@ -101,43 +89,31 @@ def refusal_of_gang(number: int, reason: str, *, complete: bool, member: str) ->
 def no_place_beside(
     drafting: Drafting, stuck: Sequence[tuple[GangPlan, Sequence[ClaimMember]]]
 ) -> dict[str, NoCandidate]:
-    """Return by uuid why members found no place beside others, one reason for all equal members.
-
-    Args:
-        drafting: the snapshot of the search.
-        stuck: for each kind of member, how far the first one came, and all of the kind.
-    """
+    """Return by uuid why members, of each kind all those behind a stuck one, found no place beside others."""
     reasons: dict[str, NoCandidate] = {}
     for placement, members in stuck:
-        reason = _no_place_beside(drafting, placement)
+        number, complete = len(placement.drafts), placement.complete
+        if number:
+            sentence = f"No place was found beside {number} other member{'' if number == 1 else 's'}."
+            reason = NoCandidate(sentence if complete else f"{sentence} {CUT_OFF}", complete=complete)
+        else:
+            reason = _refusal_alone(drafting, members[0], complete=complete, is_gang=False)
         reasons.update({member.uuid: reason for member in members})
     return reasons
 
 
-def _no_place_beside(drafting: Drafting, placement: GangPlan) -> NoCandidate:
-    assert placement.stuck is not None
-    if not placement.drafts:
-        return _of_one(drafting, placement.stuck, complete=placement.complete, is_gang=False)
-    number = len(placement.drafts)
-    sentence = f"No place was found beside {number} other member{'' if number == 1 else 's'}."
-    return NoCandidate(sentence if placement.complete else f"{sentence} {CUT_OFF}", complete=placement.complete)
-
-
-def _of_one(drafting: Drafting, member: ClaimMember, *, complete: bool, is_gang: bool) -> NoCandidate:
+def _refusal_alone(drafting: Drafting, member: ClaimMember, *, complete: bool, is_gang: bool) -> NoCandidate:
     """Return why a member has no place even by itself."""
-    explained = explained_plan(drafting.tx, drafting.question(member), member.options) if member.explains else None
-    if complete:
-        _remember(drafting, member, explained)
+    tx, options, question, explained = drafting.tx, member.options, drafting.question(member), None
+    is_known, uuid = complete and drafting.overlay.is_empty, member.uuid if is_gang else None
+    if member.explains:
+        explained = why_nothing(tx, question, options) if is_known else explained_plan(tx, question, options)
+    if is_known:
+        name = "no place", *options.asked_for(member.request)
+        cloud_in(tx).note_nothing(name, reason=True, lasts=not options.profile.filters)
     if explained is None or (not complete and explained.explanation.cause is None):
         sentence = "No place was found, so nothing was allocated."
-        uuid = member.uuid if is_gang else None
         return NoCandidate(sentence if complete else f"{sentence} {CUT_OFF}", explained, complete=complete, member=uuid)
-    return refusal_alone(member, explained, is_gang=is_gang)
-
-
-def refusal_alone(member: ClaimMember, explained: Explained, *, is_gang: bool) -> NoCandidate:
-    """Return the refusal of a member that has no place even by itself."""
     alone = f" Consumer {member.uuid} has no place even alone." if is_gang else ""
     left_out = " The trees to avoid were left out." if member.request.avoided_trees else ""
-    uuid = member.uuid if is_gang else None
     return NoCandidate(f"Nothing was allocated.{alone} {why_not(explained)}{left_out}", explained, member=uuid)

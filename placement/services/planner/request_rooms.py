@@ -1,11 +1,11 @@
 """How many more copies of requests fit: the use case behind /planner/v1/headroom, the command and the metrics."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
 from placement.allocators.bundle_packing import Copies
 from placement.candidates.headroom.counting import CopyCounter
@@ -24,14 +24,21 @@ from placement.candidates.headroom.totals import (
 )
 from placement.candidates.serving import SetsInView, withheld
 from placement.cloud.columns import cloud_view, with_changes
-from placement.domain.overlay import AS_IT_IS, Overlay
-from placement.domain.places import PlaceLock
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import CandidateRequest, NamedIds, plan_for
+from placement.domain.tree import AS_IT_IS, Overlay, PlaceLock
 from placement.errors import Invalid, InvalidAt
 from placement.services.cloud_cache import cloud_in, ids_in
-from placement.services.planner.changes import AS_THEY_ARE, Changes, emptied, overlay_of
-from placement.services.planner.questions import Composers, PlannerOptions, question_for, traits_that_decide
+from placement.services.planner.questions import (
+    AS_THEY_ARE,
+    Changes,
+    Composers,
+    PlannerOptions,
+    emptied,
+    overlay_of,
+    question_for,
+    traits_that_decide,
+)
 from placement.store.connection.database import Transaction, reads_anywhere
 from placement.store.search.names import Named, named_providers, roots_by_aggregate
 
@@ -49,15 +56,7 @@ class Listing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RequestRoom:
-    """The headroom of one request.
-
-    Args:
-        headroom: the headroom by tree.
-        copies: how many copies fit in total.
-        trees: the roots of the trees with most room, and how many copies fit there.
-        aggregates: the aggregates with most room, and how many copies fit into all their trees.
-        models: what one more tree of each model would add.
-    """
+    """The headroom of one request by tree and in total, and the trees, aggregates and models with most room."""
 
     headroom: Headroom
     copies: Copies
@@ -89,32 +88,33 @@ def headrooms(
     """Count how many copies of each request fit, in one snapshot.
 
     Takes a fixed number of statements, and O(trees) work for each request, in columns; with rules about places, a few
-    more statements for each 500 kinds of trees.
-
-    Args:
-        tx: the transaction.
-        requests: the requests by name.
-        listing: what to list besides the numbers.
-        mix: the proportions, adding up to 1, in which copies of some requests have to fit together.
-        changes: assumed changes to the cloud.
-        options: the operator's options for planner requests.
-        locks: the locks of places: nothing fits into a place that somebody holds exclusively.
-
-    Raises:
-        Invalid: something does not exist; of several requests, it names the one that wants it. InvalidAt in a change.
+    more statements for each 500 kinds of trees. ``mix`` has the proportions, adding up to 1, in which copies of some
+    have to fit together. Invalid for what does not exist, at the request that wants it; InvalidAt in a change.
     """
-    in_groups = {name: _in_groups(request, options.get(name)) for name, request in requests.items()}
+    in_groups = dict(requests)
+    for name, request in requests.items():
+        # Relaxed so that at least as many copies fit: each part of a hierarchical name becomes a group.
+        if isinstance(request, PlannerRequest) and request.paths and name in options:
+            in_groups[name] = Composers().prepared(request, options[name]).parts or request
     ids, overlay = _ids(tx, in_groups, locks), overlay_of(tx, changes)
     cloud = _supposed(tx, ids, overlay)
     aggregates = roots_by_aggregate(tx) if listing.aggregates else {}
-    by_place = {name: request for name, request in requests.items() if _depends_on_places(request, ids)}
+    # Of these, sums alone cannot decide how many copies fit into a tree.
+    by_place = {
+        name: request
+        for name, request in requests.items()
+        if isinstance(request, PlannerRequest) and (has_rules(request) or ids.locks)
+    }
     placed = _placed(tx, by_place, options, cloud=cloud, overlay=overlay)
     counters = {name: CopyCounter(counted_plan(request), cloud) for name, request in in_groups.items()}
     listed = partial(_counted, listing=listing, aggregates=aggregates)
     counted = {name: listed(counter, placed=placed.get(name)) for name, counter in counters.items()}
     alone = {name: room.headroom for name, room in counted.items()}
     together = of_mix(mix, counters, alone, ruled=placed) if mix else None
-    return Headrooms(counted, together, named_providers(tx, _mentioned(counted.values())))
+    listed_trees = {provider for room in counted.values() for provider, _copies in room.trees}
+    models_named = {model.like for room in counted.values() for model in room.models}
+    existing = {provider for provider in listed_trees | models_named if provider > 0}
+    return Headrooms(counted, together, named_providers(tx, existing))
 
 
 def _ids(tx: Transaction, requests: Mapping[str, CountedRequest], locks: Sequence[PlaceLock]) -> NamedIds:
@@ -128,11 +128,6 @@ def _ids(tx: Transaction, requests: Mapping[str, CountedRequest], locks: Sequenc
             except Invalid as wrong:
                 raise InvalidAt(("requests", name), wrong.message) from wrong
         raise
-
-
-def _depends_on_places(request: CountedRequest, ids: NamedIds) -> TypeGuard[PlannerRequest]:
-    """Tell whether sums alone cannot decide how many copies fit into a tree."""
-    return isinstance(request, PlannerRequest) and bool(has_rules(request) or ids.locks)
 
 
 def _placed(
@@ -179,32 +174,13 @@ def _supposed(tx: Transaction, ids: NamedIds, overlay: Overlay) -> CloudInForms:
     return CloudInForms(view.columns, SetsInView(sets, view, columns.providers), ids, view.like)
 
 
-def _mentioned(rooms: Collection[RequestRoom]) -> set[int]:
-    """Return the existing providers that an answer mentions."""
-    mentioned = {provider for room in rooms for provider, _copies in room.trees}
-    mentioned |= {model.like for room in rooms for model in room.models}
-    return {provider for provider in mentioned if provider > 0}
-
-
-class HeadroomInCloud(NamedTuple):
-    """The headroom of one request, and the cloud it was counted in."""
-
-    headroom: Headroom
-    cloud: CloudInForms
-
-
-def headroom_in(tx: Transaction, request: CandidateRequest, *, locks: Sequence[PlaceLock] = ()) -> HeadroomInCloud:
-    """Count how many copies of one request fit, within the caller's transaction; see ``headrooms``."""
+def headroom_in(
+    tx: Transaction, request: CandidateRequest, *, locks: Sequence[PlaceLock] = ()
+) -> tuple[Headroom, CloudInForms]:
+    """Count how many copies of one request fit, and return the cloud it was counted in; see ``headrooms``."""
     plan = counted_plan(request)
     cloud = _supposed(tx, ids_in(tx, plan, locks=locks), AS_IT_IS)
-    return HeadroomInCloud(headroom(CopyCounter(plan, cloud)), cloud)
-
-
-def _in_groups(request: CountedRequest, options: PlannerOptions | None) -> CountedRequest:
-    """Relax a request so that at least as many copies fit: each part of a hierarchical name becomes a group."""
-    if not isinstance(request, PlannerRequest) or not request.paths or options is None:
-        return request
-    return Composers().prepared(request, options).parts or request
+    return headroom(CopyCounter(plan, cloud)), cloud
 
 
 def _counted(

@@ -26,7 +26,7 @@ from sqlalchemy import (
     update,
 )
 
-from placement.domain.places import true_roots
+from placement.domain.tree import true_roots
 from placement.errors import PlacementError
 from placement.store.connection.statements import insert_ignoring
 from placement.store.tables import (

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import os_traits
 from sqlalchemy import BindParameter, Integer, ScalarSelect, bindparam, func, select
 
-from placement.domain.places import PlaceLock
 from placement.domain.search_plan import NamedIds, Plan
+from placement.domain.tree import PlaceLock
 from placement.errors import Invalid
 from placement.store.connection.database import Transaction
 from placement.store.connection.statements import PreparedScalars, PreparedStatement, RowsByIds, Values

@@ -7,8 +7,7 @@ from random import Random
 
 from sqlalchemy import Connection, text
 
-from placement.services.marks import ensure_trait
-from placement.services.resource_classes import ensure_class
+from placement.services.names import ensure_class, ensure_trait
 from placement.store.connection.database import Database
 from tests import planner_clouds, small_clouds
 from tests.bench import clouds as large_clouds

@@ -8,8 +8,8 @@ from placement.candidates.headroom.forms import CloudInForms
 from placement.candidates.headroom.totals import Headroom, headroom
 from placement.candidates.serving import SetsInView
 from placement.cloud.columns import cloud_view
-from placement.domain.overlay import AS_IT_IS
 from placement.domain.search_plan import CandidateRequest, plan_for
+from placement.domain.tree import AS_IT_IS
 from tests.definition_of_candidates import Definition
 from tests.small_clouds import Cloud, SetsInMemory, columns_of, ids_of
 

@@ -1,13 +1,72 @@
-"""Use cases of traits and aggregates: their names, and which of them providers have."""
+"""Use cases of names: resource classes, traits and aggregates, and which of them providers have."""
 
 from collections.abc import Collection
 
 from placement.domain.names import is_custom, is_valid_custom
 from placement.errors import Conflict, Invalid, NotFound, ProviderNotFound
 from placement.store import marks as store
+from placement.store import resource_classes as class_store
 from placement.store.connection.database import Transaction, reads, reads_once, writes
 from placement.store.marks import Membership, ProviderTraits, Trait
 from placement.store.providers import advance_generation, locked_provider, locked_provider_at
+from placement.store.resource_classes import ResourceClass
+
+resource_classes = reads(class_store.all_classes)
+
+
+@writes
+def create_class(tx: Transaction, name: str) -> None:
+    """Create a custom resource class that must not exist yet."""
+    if not class_store.insert_class(tx, name):
+        raise Conflict(f"Conflicting resource class already exists: {name}")
+
+
+@writes
+def ensure_class(tx: Transaction, name: str) -> bool:
+    """Create a custom resource class unless it exists; tell whether it was created."""
+    return class_store.insert_class(tx, name)
+
+
+@writes
+def rename_class(tx: Transaction, name: str, new_name: str) -> ResourceClass:
+    """Rename a custom resource class."""
+    existing = _existing_class(tx, name)
+    if not is_custom(name):
+        raise Invalid(f"Cannot update standard resource class {name}")
+    if new_name != name and class_store.class_named(tx, new_name):
+        raise Conflict(f"Resource class already exists: {new_name}")
+    class_store.rename_class(tx, existing.id, new_name)
+    return _existing_class(tx, new_name)
+
+
+@writes
+def delete_class(tx: Transaction, name: str) -> None:
+    """Delete a custom resource class that no inventory uses."""
+    # Locked first, so that the check sees the inventories of transactions that had locked it, and the journal tells of
+    # the last of them before it tells that the name is gone.
+    existing = class_store.locked_class(tx, name)
+    if existing is None:
+        raise _unknown(name)
+    if not is_custom(name):
+        raise Invalid(f"Error in delete resource class: Cannot delete standard resource class {name}.")
+    if class_store.is_in_use(tx, existing.id):
+        raise Conflict(f"Error in delete resource class: Class is in use in inventory: {name}")
+    class_store.delete_class(tx, existing.id)
+
+
+def _existing_class(tx: Transaction, name: str) -> ResourceClass:
+    existing = class_store.class_named(tx, name)
+    if existing is None:
+        raise _unknown(name)
+    return existing
+
+
+resource_class = reads(_existing_class)
+
+
+def _unknown(name: str) -> NotFound:
+    return NotFound(f"No such resource class {name}.")
+
 
 traits = reads(store.traits_matching)
 
