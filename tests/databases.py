@@ -1,8 +1,11 @@
 """Fresh databases for tests: copies of a template for SQLite, recycled ones for the others."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from sqlalchemy import event
 
 from placement.services.cloud_cache import CloudCache
 from placement.store.connection.database import Database
@@ -21,6 +24,19 @@ def without_caches(database: Database) -> Database:
     anew = Database(database.engine, keeps_usage=database.keeps_usage, keeps_journal=False)
     anew.cloud_cache = CloudCache()
     return anew
+
+
+@contextmanager
+def statements(database: Database) -> Iterator[list[str]]:
+    """Yield the statements that readers send to a database meanwhile."""
+    sent: list[str] = []
+
+    def note(*call: object) -> None:
+        sent.append(str(call[2]))
+
+    event.listen(database.reader, "before_cursor_execute", note)
+    yield sent
+    event.remove(database.reader, "before_cursor_execute", note)
 
 
 def migrate(url: str) -> None:

@@ -19,11 +19,10 @@ from placement.services.journal import put_in_order
 from placement.services.planner.questions import PlannerOptions, question_for
 from placement.store.connection.database import Database, Transaction, reads
 from tests.clouds import SHARES
-from tests.databases import without_caches
+from tests.databases import statements, without_caches
 from tests.planner_clouds import LEVELS, make_names, random_hosts
 from tests.small_clouds import Cloud, load
 from tests.store.rows import DISK_GB, VCPU, add_providers, allocate, run, stocking
-from tests.store.statements import statements
 
 CLOUDS, CHANGES = 6, 5
 ONE_BY_ONE = SearchLimits(first_trees=1, growth=1)

@@ -1,13 +1,20 @@
-"""The journal's rows, applied in order to empty tables, give the database, whoever wrote it and however."""
+"""The journal's rows, applied to empty tables in order, give the database; old triggers are renewed."""
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
+from sqlalchemy import Connection
 
 from placement.domain.identity import Identity, ServedRequest
+from placement.store.checks import schema_check
+from placement.store.checks.schema_check import Owner
 from placement.store.connection.database import Database
+from placement.store.journal.triggers import SETS, bring_up_to_date, remove, triggers_in_place
 from placement.store.lifecycle import schema
+from placement.store.lifecycle.maintenance import exclusively
+from placement.store.trigger_set import TriggerSet
 from tests.rows_of_a_cloud import fill
 from tests.store.replayed import assert_same, journal_rows, replayed, tables_of
 from tests.store.rows import VCPU, add_providers, allocate, by_request, run
@@ -111,3 +118,105 @@ def test_emptied_tables_end_what_can_be_replayed(postgresql: Database) -> None:
         run(connection, "TRUNCATE allocations")
         row = journal_rows(connection)[-1]
     assert (row.kind, row.action) == ("journal", "began")
+
+
+def of_an_earlier_release(connection: Connection) -> TriggerSet:
+    """Create triggers with the same effect but another text, and return them."""
+    ours = SETS[connection.dialect.name]
+    functions = {name: body.replace("RETURN NULL", "RETURN  NULL") for name, body in ours.functions.items()}
+    triggers = [replace(one, body=one.body.replace("INSERT INTO", "INSERT  INTO")) for one in ours.triggers]
+    earlier = TriggerSet(triggers, functions)
+    remove(connection)
+    earlier.create(connection)
+    return earlier
+
+
+def test_the_journal_goes_on_after_triggers_of_an_earlier_release(migrated: Database) -> None:
+    with exclusively(migrated.engine) as connection:
+        earlier = of_an_earlier_release(connection)
+        known = {earlier.fingerprint(migrated.dialect)}
+    with migrated.writer.begin() as connection:
+        add_providers(connection, 2)
+        began = [row.id for row in journal_rows(connection) if row.action == "began"]
+    with exclusively(migrated.engine) as connection:
+        assert not triggers_in_place(connection)
+        bring_up_to_date(connection, known)
+        assert triggers_in_place(connection)
+    with migrated.writer.begin() as connection:
+        allocate(connection, "c1", {(1, VCPU): 1})
+        rows = journal_rows(connection)
+        assert [row.id for row in rows if row.action == "began"] == began
+        assert_same(replayed(rows), tables_of(connection))
+
+
+@pytest.mark.parametrize("broken", ["missing", "unknown"])
+def test_the_journal_begins_anew_where_nobody_knows_what_was_written(migrated: Database, broken: str) -> None:
+    with exclusively(migrated.engine) as connection:
+        earlier = of_an_earlier_release(connection)
+        known = {earlier.fingerprint(migrated.dialect)} if broken == "missing" else {"another"}
+        if broken == "missing":
+            on_table = " ON consumers" if migrated.dialect == "postgresql" else ""
+            run(connection, f"DROP TRIGGER placement_journal_consumers_updated{on_table}")
+        bring_up_to_date(connection, known)
+        assert triggers_in_place(connection)
+        assert journal_rows(connection)[-1].action == "began"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "fingerprint"),
+    [("postgresql", "07df45cc4999c579"), ("sqlite", "125ab7969d94196b"), ("mysql", "70e6a9dddb6d068f")],
+    ids=["postgresql", "sqlite", "mariadb"],
+)
+def test_triggers_are_those_that_the_next_release_will_know(dialect: str, fingerprint: str) -> None:
+    """Whoever changes them puts the new fingerprint here, and this one into EARLIER if rows keep their meaning."""
+    assert SETS[dialect].fingerprint(dialect) == fingerprint
+
+
+OWNER = Owner("p", "u")
+WHAT = "things that are not as the journal tells"
+FORGERIES = [
+    "UPDATE placement_journal SET new_amount = 77 WHERE kind = 'allocation'",
+    "UPDATE placement_journal SET action = 'deleted' WHERE kind = 'trait'",
+    "UPDATE placement_journal SET generation = 9 WHERE kind = 'consumer'",
+    "UPDATE placement_journal SET new_amount = 77 WHERE kind = 'inventory'",
+    "UPDATE placement_journal SET object_id = 77 WHERE kind = 'aggregate'",
+    "UPDATE placement_journal SET action = 'deleted' WHERE kind = 'class_name'",
+    "UPDATE placement_journal SET object_id = 7777 WHERE kind = 'trait_name'",
+    "UPDATE placement_journal SET provider_uuid = 'other' WHERE kind IN ('provider', 'generation')",
+]
+
+
+def found(database: Database) -> list[str]:
+    return [finding.description for finding in schema_check.check(database.engine)]
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_row_that_is_not_true_is_found_and_the_journal_begins_anew(migrated: Database, forgery: str) -> None:
+    fill(migrated)
+    assert found(migrated) == []
+    with migrated.writer.begin() as connection:
+        run(connection, forgery)
+    assert found(migrated) == [WHAT]
+    (finding,) = schema_check.repair(migrated.engine, OWNER)
+    assert (finding.description, finding.repaired) == (WHAT, True)
+    assert found(migrated) == []
+
+
+def test_what_was_changed_without_triggers_is_forgiven_after_they_are_made_again(migrated: Database) -> None:
+    fill(migrated)
+    schema.upgrade(migrated.engine, keep_journal=False)
+    assert found(migrated) == []
+    fill(migrated, prefix="silent")
+    with migrated.writer.begin() as connection:
+        run(connection, "UPDATE allocations SET used = 1")
+    schema.upgrade(migrated.engine)
+    assert found(migrated) == []
+
+
+def test_a_missing_trigger_is_found(migrated: Database) -> None:
+    with migrated.writer.begin() as connection:
+        on_table = " ON consumers" if migrated.dialect == "postgresql" else ""
+        run(connection, f"DROP TRIGGER placement_journal_consumers_updated{on_table}")
+    assert found(migrated) == [WHAT]
+    schema_check.repair(migrated.engine, OWNER)
+    assert found(migrated) == []

@@ -1,6 +1,7 @@
 """Questions about a few trees, or about one provider's past, cost what these have, not what all others have."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -19,7 +20,37 @@ from placement.store.search.cloud_rows import cloud_rows
 from placement.store.search.names import ids_for
 from placement.store.tables import placement_journal
 from tests.store.rows import VCPU, add_providers, allocate, run, stocking
-from tests.store.rows_read import reading
+
+_COUNTED = {
+    "postgresql": "SELECT CAST(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) AS bigint) FROM pg_stat_xact_user_tables",
+    "mysql": "SELECT CAST(sum(variable_value) AS SIGNED) FROM information_schema.session_status "
+    "WHERE variable_name LIKE 'handler_read%'",
+}
+
+
+@contextmanager
+def reading(tx: Transaction) -> Iterator[Callable[[], int]]:
+    """Yield a function that returns how much has been read since."""
+    if tx.dialect != "sqlite":
+        before = _counted(tx)
+        yield lambda: _counted(tx) - before
+        return
+    done = 0
+
+    def count() -> None:
+        nonlocal done
+        done += 1
+
+    connection = tx.connection.connection.driver_connection
+    assert connection is not None
+    connection.set_progress_handler(count, 1)
+    yield lambda: done
+    connection.set_progress_handler(None, 1)
+
+
+def _counted(tx: Transaction) -> int:
+    return int(tx.execute(text(_COUNTED[tx.dialect])).scalar_one())
+
 
 PROVIDERS = 3000
 LITTLE = {"postgresql": 300, "mysql": 300, "sqlite": 3000}

@@ -26,12 +26,11 @@ from placement.services.cloud_cache import cloud_in
 from placement.services.planner.request_rooms import Listing, headrooms
 from placement.store.connection.database import Database, Transaction, reads
 from placement.store.search.names import ids_for
-from tests.databases import without_caches
+from tests.databases import statements, without_caches
 from tests.definition_of_candidates import Definition
 from tests.examples import examples
 from tests.small_clouds import AGGREGATES, TRAITS, load, masks_of, random_situation, shares_of, situations
 from tests.store.rows import add_hosts, run
-from tests.store.statements import statements
 from tests.unit.candidates.filling import TooLarge, filled
 
 ON_ONE_DATABASE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
