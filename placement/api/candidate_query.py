@@ -7,15 +7,7 @@ import re
 from collections.abc import Iterable
 
 from placement.api.fields import text
-from placement.api.query import (
-    ANY,
-    PREFIX,
-    Query,
-    parse_in_tree,
-    parse_member_of,
-    parse_required,
-    parse_resources,
-)
+from placement.api.query import ANY, PREFIX, Query, parse_in_tree, parse_member_of, parse_required, parse_resources
 from placement.api.versions import Version, Versioned
 from placement.candidates.ranking import Ranking
 from placement.domain.search_plan import CandidateRequest, RequestGroup, SearchLimits

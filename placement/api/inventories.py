@@ -71,10 +71,7 @@ def list_inventories(call: Call, uuid: str) -> Response:
     stock = service.stock(call.database, uuid)
     newest = max((changed_at for changed_at in stock.modified.values() if changed_at), default=None)
     shown = {name: _shown(inventory) for name, inventory in stock.inventories.items()}
-    return call.json(
-        {"resource_provider_generation": stock.generation, "inventories": shown},
-        last_modified=newest,
-    )
+    return call.json({"resource_provider_generation": stock.generation, "inventories": shown}, last_modified=newest)
 
 
 def show(call: Call, uuid: str, resource_class: str) -> Response:

@@ -90,10 +90,7 @@ def list_providers(call: Call) -> Response:
     """List the providers that match the query."""
     call.query.check(FILTERS.at(call.version))
     listed = service.providers(call.database, provider_filter(call.query, call.version))
-    return call.json(
-        {"resource_providers": _all_shown(call, listed.rows)},
-        last_modified=listed.modified,
-    )
+    return call.json({"resource_providers": _all_shown(call, listed.rows)}, last_modified=listed.modified)
 
 
 def _all_shown(call: Call, rows: list[ProviderRow]) -> list[dict[str, Any]]:

@@ -62,8 +62,4 @@ def show_planner(call: Call) -> Response:
     return call.json({"version": "v1", "ranking": ranking, "resources": methods})
 
 
-ROUTES: tuple[Route, ...] = (
-    *PLAIN_ROUTES,
-    planner_route("GET", "", show_planner, rule="show"),
-    *_PLANNER_RESOURCES,
-)
+ROUTES: tuple[Route, ...] = (*PLAIN_ROUTES, planner_route("GET", "", show_planner, rule="show"), *_PLANNER_RESOURCES)

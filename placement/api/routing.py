@@ -20,15 +20,7 @@ from placement.api import errors
 from placement.api.call import JSON, Call, Server, accepted_types, root_url
 from placement.api.errors import MethodNotAllowed, NotAcceptable, UnsupportedMediaType
 from placement.api.fields import Field
-from placement.api.versions import (
-    MAXIMUM,
-    MINIMUM,
-    SERVICE,
-    UnacceptableVersion,
-    Version,
-    Versioned,
-    requested_version,
-)
+from placement.api.versions import MAXIMUM, MINIMUM, SERVICE, UnacceptableVersion, Version, Versioned, requested_version
 from placement.auth.strategy import is_console, is_open
 from placement.domain.identity import CURRENT_REQUEST, Identity, serve_request
 from placement.errors import Invalid, NotFound, Unauthorized

@@ -14,13 +14,7 @@ from sqlalchemy import BigInteger, ColumnElement, bindparam, cast, delete, disti
 from placement.domain.inventory import Inventory, Supply
 from placement.domain.tree import PlaceLock
 from placement.store.connection.database import Transaction
-from placement.store.connection.statements import (
-    KeyedStatement,
-    PreparedStatement,
-    chunks,
-    row_insert,
-    row_update,
-)
+from placement.store.connection.statements import KeyedStatement, PreparedStatement, chunks, row_insert, row_update
 from placement.store.journal.triggers import have_changed, revision_column
 from placement.store.locks import UsedLocks, lock_columns, lock_values, used_locks
 from placement.store.stock import STEP_SIZE, StockSource
@@ -71,8 +65,7 @@ _DELETE, _DELETE_ROWS = (KeyedStatement(delete(allocations), key) for key in (A.
 _CHANGE = row_update(A.id, A.used)
 _INSERT = row_insert(allocations, A.consumer_id, A.resource_provider_id, A.resource_class_id, A.used)
 _ADVANCE_PROVIDERS = KeyedStatement(
-    update(resource_providers).values(generation=_RP.generation + bindparam("steps")),
-    _RP.id,
+    update(resource_providers).values(generation=_RP.generation + bindparam("steps")), _RP.id
 )
 
 

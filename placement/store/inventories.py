@@ -10,13 +10,7 @@ from sqlalchemy import bindparam, delete, exists, func, select, update
 from placement.domain.inventory import Inventory
 from placement.store.connection.database import Transaction
 from placement.store.connection.statements import PreparedStatement, row_insert
-from placement.store.tables import (
-    allocations,
-    drained_inventories,
-    inventories,
-    resource_classes,
-    resource_providers,
-)
+from placement.store.tables import allocations, drained_inventories, inventories, resource_classes, resource_providers
 
 INV = inventories.c
 

@@ -15,13 +15,7 @@ from placement.store.connection.database import Transaction
 from placement.store.connection.statements import KeyedStatement, PreparedStatement
 from placement.store.kept_usage import GATE_SETTING, WRITE_GATE_KEY
 from placement.store.stock import stock_by_tree
-from placement.store.tables import (
-    inventories,
-    resource_classes,
-    resource_provider_traits,
-    resource_providers,
-    traits,
-)
+from placement.store.tables import inventories, resource_classes, resource_provider_traits, resource_providers, traits
 
 _RP = resource_providers.c
 _INV = inventories.c

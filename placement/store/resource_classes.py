@@ -19,10 +19,7 @@ FIRST_CUSTOM_ID = 10000
 _RC = resource_classes.c
 _STANDARD_FIRST = case((_RC.name.in_(os_resource_classes.STANDARDS), 0), else_=1)
 _ALL = select(_RC.id, _RC.name, func.coalesce(_RC.updated_at, _RC.created_at))
-_LOCK = KeyedStatement(
-    select(_RC.name, _RC.id).order_by(_RC.id).with_for_update(read=True),
-    _RC.name,
-)
+_LOCK = KeyedStatement(select(_RC.name, _RC.id).order_by(_RC.id).with_for_update(read=True), _RC.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,24 +6,14 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import os_traits
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    FromClause,
-    cast,
-    func,
-    select,
-)
+from sqlalchemy import BigInteger, ColumnElement, FromClause, cast, func, select
 
 from placement.store.connection.database import Transaction
 from placement.store.journal.order import J
 from placement.store.journal.watched import ALLOCATION
 from placement.store.providers import RP
 from placement.store.stock import StockSource
-from placement.store.tables import (
-    inventories,
-    resource_providers,
-)
+from placement.store.tables import inventories, resource_providers
 
 INV = inventories.c
 

@@ -59,15 +59,7 @@ from placement.store.journal.order import (
     verify,
 )
 from placement.store.journal.triggers import is_whole, trigger_revision
-from placement.store.journal.watched import (
-    ALLOCATION,
-    CHANGED,
-    CONSUMER,
-    GENERATION,
-    MARK_KINDS,
-    NAME_KINDS,
-    PROVIDER,
-)
+from placement.store.journal.watched import ALLOCATION, CHANGED, CONSUMER, GENERATION, MARK_KINDS, NAME_KINDS, PROVIDER
 from placement.store.tables import placement_journal
 
 MARIADB = "mysql"

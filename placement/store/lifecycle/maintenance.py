@@ -132,11 +132,7 @@ def _alone_on_mariadb(engine: Engine, patience: Patience) -> Iterator[Connection
             connection.commit()
 
 
-_ALONE = {
-    "sqlite": _alone_on_sqlite,
-    "postgresql": _alone_on_postgresql,
-    "mysql": _alone_on_mariadb,
-}
+_ALONE = {"sqlite": _alone_on_sqlite, "postgresql": _alone_on_postgresql, "mysql": _alone_on_mariadb}
 
 
 @contextmanager
