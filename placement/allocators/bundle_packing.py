@@ -56,16 +56,16 @@ def drawn(demands: Mapping[frozenset[int], int], room: Mapping[int, int]) -> int
     4
     """
     unmet, free = dict(demands), dict(room)
-    given: dict[tuple[frozenset[int], int], int] = {}
-    while (path := _path(unmet, free, given)) is not None:
+    flows: dict[tuple[frozenset[int], int], int] = {}
+    while (path := _path(unmet, free, flows)) is not None:
         swaps = [(after[0], before[1]) for before, after in pairwise(path)]
-        moved = min([unmet[path[0][0]], free[path[-1][1]], *[given[swap] for swap in swaps]])
+        moved = min([unmet[path[0][0]], free[path[-1][1]], *[flows[swap] for swap in swaps]])
         unmet[path[0][0]] -= moved
         free[path[-1][1]] -= moved
         for swap in swaps:
-            given[swap] -= moved
+            flows[swap] -= moved
         for step in path:
-            given[step] = given.get(step, 0) + moved
+            flows[step] = flows.get(step, 0) + moved
     return sum(demands.values()) - sum(unmet.values())
 
 
@@ -74,21 +74,21 @@ DrawingPath = list[tuple[frozenset[int], int]]
 
 
 def _path(
-    unmet: Mapping[frozenset[int], int], free: Mapping[int, int], given: Mapping[tuple[frozenset[int], int], int]
+    unmet: Mapping[frozenset[int], int], free: Mapping[int, int], flows: Mapping[tuple[frozenset[int], int], int]
 ) -> DrawingPath | None:
     """Return the shortest path from an unmet demand to a pool with units left."""
     queue: deque[tuple[AbstractSet[int], DrawingPath]] = deque(
         [(pools, []) for pools, number in unmet.items() if number]
     )
-    seen: set[int] = set()
+    visited: set[int] = set()
     while queue:
         pools, path = queue.popleft()
-        for pool in sorted(pools - seen):
-            seen.add(pool)
+        for pool in sorted(pools - visited):
+            visited.add(pool)
             step = [*path, (frozenset(pools), pool)]
             if free.get(pool, 0):
                 return step
-            queue += [(rivals, step) for (rivals, drawn_from), number in given.items() if drawn_from == pool and number]
+            queue += [(rivals, step) for (rivals, drawn_from), number in flows.items() if drawn_from == pool and number]
     return None
 
 

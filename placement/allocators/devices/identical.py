@@ -92,9 +92,9 @@ def _in_order(rule: InOnePlace, request: Request) -> list[tuple[tuple[object, ..
     wanting = []
     for group in [group for group in request.groups if group.label in rule.groups]:
         meets = {name: mask & ~(1 << rule.condition) for name, mask in group.meets.items()}
-        others = [n for n, other in enumerate(request.within) if other is not rule and group.label in other.groups]
+        further = [n for n, rule_n in enumerate(request.within) if rule_n is not rule and group.label in rule_n.groups]
         numbers = [tuple(sorted(numbers.items())) for numbers in (group.amounts, meets)]
-        rules = (group.is_isolated, group.takes, group.count, group.by_card, group.exclusive, tuple(others))
+        rules = (group.is_isolated, group.takes, group.count, group.by_card, group.exclusive, tuple(further))
         wanting.append(((*numbers, *rules, options.index(group.options)), group))
     return sorted(wanting, key=itemgetter(0))
 

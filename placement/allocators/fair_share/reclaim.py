@@ -209,8 +209,8 @@ class Givers:
         """The lowest value up to which all together are enough, by sums; None if they never are."""
         needed = {need: amount for need, amount in self.missing.items() if amount > 0}
         for thing in sorted(self.held, key=lambda thing: thing.value):
-            left = {need: amount - gives(thing).get(need, 0) for need, amount in needed.items()}
-            needed = {need: amount for need, amount in left.items() if amount > 0}
+            remaining = {need: amount - gives(thing).get(need, 0) for need, amount in needed.items()}
+            needed = {need: amount for need, amount in remaining.items() if amount > 0}
             if not needed:
                 return thing.value
         return None

@@ -249,7 +249,7 @@ class Outlook:
 
     def _room(self, host: FreeHost) -> float:
         """Return how empty a host is compared to the largest one, from 0 to 1."""
-        parts = [host.free.get(name, 0) / most for name, most in self.supply.largest.items() if most]
+        parts = [host.free.get(name, 0) / largest for name, largest in self.supply.largest.items() if largest]
         parts.append(sum([device.free for device in host.devices]) / (self.supply.size * self.supply.most_devices))
         return sum(parts) / len(parts)
 

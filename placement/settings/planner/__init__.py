@@ -1,7 +1,7 @@
 """The planner file, ``planner.yaml``: the operator's settings for ranking and planning, as plain frozen values.
 
-Each top-level key of the file is a section, and each section has a module here with a function that reads it.
-``sections.py`` holds the table of sections and explains how to add one; ``document.py`` has the tools for reading.
+Each top-level key of the file is a section. ``sections.py`` has their table, most of their readers, and how to add one;
+``profiles.py`` reads the profiles; ``document.py`` has the tools for reading.
 """
 
 from placement.settings.planner.values import PlannerSettings
