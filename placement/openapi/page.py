@@ -69,7 +69,7 @@ DOCUMENT, PAGE = "openapi.json", "index.html"
 def openapi(*, output: Path | None) -> None:
     """Print the API reference as an OpenAPI 3.1 document.
 
-    It is generated from this release's routes and schemas; the examples are answers on a temporary database.
+    The document is generated from this release's routes and schemas; the examples are answers on a temporary database.
     """
     made = document()
     text = json.dumps(made, indent=1, ensure_ascii=False) + "\n"
