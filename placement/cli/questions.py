@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 
 import click
 
@@ -23,6 +22,7 @@ from placement.cli.output import (
     whole,
 )
 from placement.domain.pasting import pasted
+from placement.errors import Invalid
 from placement.ui.numbers import facts, in_units
 from placement.ui.shares import amounts_in_words
 
@@ -66,12 +66,10 @@ def query_string(text: str) -> str:
         UsageError: it contains none.
     """
     planner = chosen_settings().planner
-    query = pasted(sys.stdin.read() if text == "-" else text, planner.flavors, planner.flavor_root_required)
-    if "=" in query:
-        return query
-    similar = get_close_matches(query, planner.flavors, n=1)
-    hint = f" Did you mean {similar[0]!r}?" if similar else ""
-    raise click.UsageError(f"{query[:100]!r} is no query string, and no flavor in planner.yaml has this name.{hint}")
+    try:
+        return pasted(sys.stdin.read() if text == "-" else text, planner.flavors, planner.flavor_root_required)
+    except Invalid as wrong:
+        raise click.UsageError(wrong.message) from wrong
 
 
 def explanation_report(document: Document) -> Report:

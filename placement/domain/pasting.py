@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any
 from urllib.parse import unquote_plus, urlencode, urlsplit
 
@@ -110,13 +111,18 @@ def pasted(text: str, flavors: Mapping[str, str], root_required: Iterable[str] =
     """Return the query string in pasted text, with the names of classes and traits in upper case.
 
     The text is a query string, a path or URL with one, a line of a log or a shell command, the name of a flavor, or a
-    flavor as ``openstack flavor show`` prints it: Invalid if nova refuses that. ``root_required`` has the traits that
-    nova's request filters add for each.
+    flavor as ``openstack flavor show`` prints it: Invalid if it is none of these, or if nova refuses the flavor.
+    ``root_required`` has the traits that nova's request filters add for each.
     """
     text = text.strip()
     if text in flavors:
         return flavors[text]
-    return "&".join([_in_capitals(parameter) for parameter in _query_in(text, root_required).split("&")])
+    query = _query_in(text, root_required)
+    if text and "=" not in query:
+        similar = get_close_matches(query, flavors, n=1)
+        hint = f" Did you mean {similar[0]!r}?" if similar else ""
+        raise Invalid(f"{query[:100]!r} is no query string, and no flavor in planner.yaml has this name.{hint}")
+    return "&".join([_in_capitals(parameter) for parameter in query.split("&")])
 
 
 def _query_in(text: str, root_required: Iterable[str]) -> str:

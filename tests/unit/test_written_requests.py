@@ -41,15 +41,12 @@ PASTED = {
     JSON: f"resources=MEMORY_MB:512,VCPU:2&required=COMPUTE_SECURITY_UEFI_SECURE_BOOT{AT_ROOT}",
     "vcpus=8 ram=512": f"resources=MEMORY_MB:512,VCPU:8{AT_ROOT}",
     "vcpus: 2, resources:PGPU=1": f"resources=PGPU:1,VCPU:2{AT_ROOT}",
-    '{"a": 1}': '{"a": 1}',
     "gpu.small": "resources=PGPU:1",
     "resources=vcpu:8,memory_mb:1&required=in:hw_numa_root,!custom_old": "resources=VCPU:8,MEMORY_MB:1"
     "&required=in:HW_NUMA_ROOT,!CUSTOM_OLD",
     "resources_a=vcpu:1&member_of=in:0a,0b&in_tree=0a": "resources_a=VCPU:1&member_of=in:0a,0b&in_tree=0a",
     "resources=<b>x</b>:1": "resources=<b>x</b>:1",
     "limit=3": "limit=3",
-    "what is this": "what is this",
-    "openstack allocation candidate list --resource 'VCPU": "openstack allocation candidate list --resource 'VCPU",
     "": "",
 }
 
@@ -57,6 +54,13 @@ PASTED = {
 @pytest.mark.parametrize("text", PASTED)
 def test_what_is_pasted_is_understood(text: str):
     assert pasted(text, {"gpu.small": "resources=PGPU:1"}) == PASTED[text]
+
+
+@pytest.mark.parametrize("text", ['{"a": 1}', "openstack allocation candidate list --resource 'VCPU", "gpu.smal"])
+def test_what_is_neither_a_query_nor_a_flavor_is_refused_with_a_similar_name(text: str):
+    with pytest.raises(Invalid, match="no flavor in planner") as refusal:
+        pasted(text, {"gpu.small": "resources=PGPU:1"})
+    assert ("Did you mean" in refusal.value.message) == (text == "gpu.smal")
 
 
 def test_a_flavor_that_nova_refuses_is_refused():
