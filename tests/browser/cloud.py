@@ -69,7 +69,7 @@ def served_racks(directory: Path, *, hosts: int = 1000, sparse: bool = False) ->
         kind: {name: list(uuids) for name, uuids in names.items()} for kind, names in kinds(5, -(-hosts // 25)).items()
     }
     planner = {"aggregates": aggregates, "flavors": FLAVORS}
-    with _served(directory, planner, lambda database: fill_racks(database, hosts, sparse=sparse)) as url:
+    with served(directory, planner, lambda database: fill_racks(database, hosts, sparse=sparse)) as url:
         yield url
 
 
@@ -86,12 +86,12 @@ def served_long_names(directory: Path, *, hosts: int = 100) -> Iterator[str]:
             "default": "cloud/others",
         },
     }
-    with _served(directory, planner, lambda database: load_long_named(database, hosts)) as url:
+    with served(directory, planner, lambda database: load_long_named(database, hosts)) as url:
         yield url
 
 
 @contextlib.contextmanager
-def _served(directory: Path, planner: dict[str, Any], fill: Callable[[Database], None]) -> Iterator[str]:
+def served(directory: Path, planner: dict[str, Any], fill: Callable[[Database], None]) -> Iterator[str]:
     connection = f"sqlite:///{directory / 'placement.sqlite'}"
     (directory / "planner.yaml").write_text(yaml.safe_dump(planner, sort_keys=False), encoding="utf-8")
     migrate(connection)
