@@ -1,10 +1,12 @@
-"""A log line repeated many times: some are written, the others counted."""
+"""Lines that are told once: a flood, whose repetitions are counted, and libraries without a security fix."""
 
 import logging
 from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError
 
 import pytest
 
+from placement.advisories import ADVISORIES, Advisory, warn_of_old_libraries
 from placement.logs import MAX_LINES, WINDOW_S, RationedLog
 
 
@@ -72,3 +74,29 @@ def test_the_count_comes_where_no_thread_can_run(log: RationedLog, clock: Clock,
     clock.go_on(WINDOW_S)
     write(log, "deadlock", 1)
     assert caplog.messages[MAX_LINES:] == ["2 more like this within a second: deadlock", "deadlock: line 0"]
+
+
+MENDED = Advisory("parser", (4, 1, 2), "a list takes long")
+
+
+@pytest.mark.parametrize(
+    ("installed", "warned"), [("4.1.1", True), ("4.1", True), ("4.0.0rc1", True), ("4.1.2", False)]
+)
+def test_a_release_before_the_fix_is_named(installed: str, warned: bool, caplog: pytest.LogCaptureFixture) -> None:
+    warn_of_old_libraries([MENDED], installed=lambda _package: installed)
+    told = [f"parser {installed} is installed: a list takes long. Release 4.1.2 fixes it."] if warned else []
+    assert caplog.messages == told
+
+
+def test_what_is_not_installed_is_not_named(caplog: pytest.LogCaptureFixture) -> None:
+    """Under mod_wsgi, gunicorn may not be installed."""
+
+    def missing(package: str) -> str:
+        raise PackageNotFoundError(package)
+
+    warn_of_old_libraries(installed=missing)
+    assert caplog.messages == []
+
+
+def test_every_advisory_names_a_package_that_this_server_uses() -> None:
+    assert {advisory.package for advisory in ADVISORIES} == {"gunicorn"}
