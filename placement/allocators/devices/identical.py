@@ -158,17 +158,18 @@ def without_twins(request: Request) -> tuple[Request, Sequence[Family]]:
             count = sum([first.count, *[twin.count for twin in twins]])
             group = replace(first, count=count, stands_for=1 + len(twins))
         groups.append(group if group.by_card == by_card else replace(group, by_card=by_card))
+    joined = {label for rule in request.joint for label in rule.secondaries}
+    merged = [Family(twins, _is_dealt(twins[0], is_joined=twins[0].label in joined)) for twins in families.values()]
+    if len(groups) == len(request.groups):
+        return (request if groups == [*request.groups] else replace(request, groups=tuple(groups))), merged
     labels = {group.label for group in groups}
 
     def kept(of_rule: Sequence[str]) -> tuple[str, ...]:
         return tuple([label for label in of_rule if label in labels])
 
-    joint = [replace(rule, secondaries=kept(rule.secondaries)) for rule in request.joint]
-    within = [replace(rule, groups=kept(rule.groups)) for rule in request.within]
-    joined = {label for rule in joint for label in rule.secondaries}
-    dealt = [_is_dealt(twins[0], is_joined=twins[0].label in joined) for twins in families.values()]
-    reduced = replace(request, groups=tuple(groups), joint=tuple(joint), within=tuple(within))
-    return reduced, [Family(*family) for family in zip(families.values(), dealt, strict=True)]
+    joint = tuple([replace(rule, secondaries=kept(rule.secondaries)) for rule in request.joint])
+    within = tuple([replace(rule, groups=kept(rule.groups)) for rule in request.within])
+    return replace(request, groups=tuple(groups), joint=joint, within=within), merged
 
 
 def _kind(group: Group, request: Request) -> object:
