@@ -125,7 +125,7 @@ def reconfigured(app, settings: Settings, limits: SearchLimits | None = None) ->
         "settings": settings,
         "search": search_options(settings, limits or server.search.limits),
         "ranking": ranking,
-        "judge": server.fragmentation_judges.judge_for(ranking.profile) if ranking else None,
+        "judge": server.fragmentation_judges.get(ranking.profile.name) if ranking else None,
     }
     for name, value in changed.items():
         object.__setattr__(server, name, value)
