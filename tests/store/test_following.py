@@ -135,6 +135,8 @@ class Events:
             kinds += [self.choice.choice([self.drop, self.lose_journal, self.rename_class])]
         with by_request() if is_own else nullcontext(), self._database.writer.connect() as connection:
             pass_write_gate(connection)
+            if self._database.dialect == "postgresql":
+                run(connection, "SET LOCAL lock_timeout = '10s'")
             for kind in self.choice.sample(kinds, self.choice.choice([1, 1, 1, 2, 3])):
                 kind(connection)
             if not may_fail or self.choice.random() < 0.8:
