@@ -28,7 +28,6 @@ from placement.services.tree_history import MAX_AGE_S
 from placement.store.connection.database import Database, Transaction, reads
 from placement.store.connection.engines import engine_for
 from placement.store.lifecycle.opening import normalised
-from placement.store.locks import pass_write_gate
 from placement.store.search.names import ids_for
 from tests.databases import statements, without_caches
 from tests.store.conftest import THREE_KINDS
@@ -133,8 +132,7 @@ class Events:
         if not is_own:
             kinds += [self.allocate_anywhere] * 5
             kinds += [self.choice.choice([self.drop, self.lose_journal, self.rename_class])]
-        with by_request() if is_own else nullcontext(), self._database.writer.connect() as connection:
-            pass_write_gate(connection)
+        with by_request() if is_own else nullcontext(), opened(self._database) as connection:
             if self._database.dialect == "postgresql":
                 run(connection, "SET LOCAL lock_timeout = '10s'")
             for kind in self.choice.sample(kinds, self.choice.choice([1, 1, 1, 2, 3])):
