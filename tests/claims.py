@@ -1,9 +1,11 @@
-"""Short helpers for providers and claims, and for reading them back, based on the ``api`` fixture."""
+"""Short helpers for providers and claims, and for reading them back, over whatever sends requests (``Call``)."""
 
 import uuid
-from typing import Any, Protocol
+from typing import Any
 
 from werkzeug.test import TestResponse
+
+from tests.http_calls import Call, ask
 
 Shares = dict[str, dict[str, Any]]
 """Amounts by class, by provider."""
@@ -14,29 +16,16 @@ SERVICE = {"x-roles": "service"}
 OWNER = {"project_id": "project", "user_id": "user"}
 
 
-class Client(Protocol):
-    """Sends requests as the admin."""
-
-    def request(self, method: str, path: str, *, version: str = ..., **options: Any) -> TestResponse: ...
-
-
 def new_uuid() -> str:
     return str(uuid.uuid4())
-
-
-def ask(api: Client, method: str, path: str, version: str = "1.39", body: object = None) -> Any:
-    """Send a request that must succeed and return the answer's document."""
-    answer = api.request(method, path, version=version, **({} if body is None else {"json": body}))
-    assert answer.status_code < 300, answer.text
-    return answer.get_json(silent=True)
 
 
 def error_of(answer: TestResponse, status: int = 400) -> dict[str, Any]:
     """Return the one error of an answer that refuses a request."""
     assert answer.status_code == status, answer.text
+    error: dict[str, Any]
     (error,) = answer.get_json()["errors"]
-    found: dict[str, Any] = error
-    return found
+    return error
 
 
 def detail_of(answer: TestResponse, status: int = 400) -> str:
@@ -44,21 +33,29 @@ def detail_of(answer: TestResponse, status: int = 400) -> str:
     return str(error_of(answer, status)["detail"])
 
 
-def make_provider(api: Client, **inventories: int | dict[str, Any]) -> str:
+def sentence_of(answer: TestResponse, status: int = 400) -> str:
+    """Return the last line of that, which is all that the openstack command shows."""
+    return detail_of(answer, status).splitlines()[-1]
+
+
+def make_provider(call: Call, **inventories: int | dict[str, Any]) -> str:
     """Create a provider; an inventory is a total, or its fields."""
     identity = new_uuid()
-    ask(api, "POST", "/resource_providers", body={"name": identity, "uuid": identity})
+    ask(call, "POST", "/resource_providers", body={"name": identity, "uuid": identity})
     if inventories:
-        set_inventories(api, identity, **inventories)
+        set_inventories(call, identity, **inventories)
     return identity
 
 
-def set_inventories(api: Client, provider: str, **inventories: int | dict[str, Any]) -> None:
-    body = {
-        "resource_provider_generation": generation(api, provider),
-        "inventories": {name: {"total": of} if isinstance(of, int) else of for name, of in inventories.items()},
-    }
-    ask(api, "PUT", f"/resource_providers/{provider}/inventories", body=body)
+def set_inventories(call: Call, provider: str, **inventories: int | dict[str, Any]) -> None:
+    stocks = {name: {"total": of} if isinstance(of, int) else of for name, of in inventories.items()}
+    change(call, provider, "inventories", stocks)
+
+
+def change(call: Call, provider: str, part: str, value: object) -> None:
+    """Replace the inventories, traits or aggregates of a provider, at its current generation."""
+    body = {"resource_provider_generation": generation(call, provider), part: value}
+    ask(call, "PUT", f"/resource_providers/{provider}/{part}", body=body)
 
 
 def entry(shares: Shares, consumer_generation: int | None = None, **changed: Any) -> dict[str, Any]:
@@ -89,30 +86,30 @@ def listed_entry(shares: Shares, **changed: Any) -> dict[str, Any]:
     return {"allocations": allocations, **changed}
 
 
-def claimed(api: Client, shares: Shares, **changed: Any) -> str:
+def claimed(call: Call, shares: Shares, **changed: Any) -> str:
     """Claim for a new consumer and return its uuid."""
     consumer = new_uuid()
-    ask(api, "PUT", f"/allocations/{consumer}", body=entry(shares, **changed))
+    ask(call, "PUT", f"/allocations/{consumer}", body=entry(shares, **changed))
     return consumer
 
 
-def held(api: Client, consumer: str) -> Shares:
+def held(call: Call, consumer: str) -> Shares:
     """Return what a consumer holds."""
-    found = ask(api, "GET", f"/allocations/{consumer}")["allocations"]
-    return {provider: share["resources"] for provider, share in found.items()}
+    shares = ask(call, "GET", f"/allocations/{consumer}")["allocations"]
+    return {provider: share["resources"] for provider, share in shares.items()}
 
 
-def used(api: Client, provider: str) -> dict[str, int]:
-    usages: dict[str, int] = ask(api, "GET", f"/resource_providers/{provider}/usages")["usages"]
+def used(call: Call, provider: str) -> dict[str, int]:
+    usages: dict[str, int] = ask(call, "GET", f"/resource_providers/{provider}/usages")["usages"]
     return usages
 
 
-def generation(api: Client, provider: str) -> int:
-    number: int = ask(api, "GET", f"/resource_providers/{provider}")["generation"]
+def generation(call: Call, provider: str) -> int:
+    number: int = ask(call, "GET", f"/resource_providers/{provider}")["generation"]
     return number
 
 
-def consumer_generation(api: Client, consumer: str) -> int | None:
+def consumer_generation(call: Call, consumer: str) -> int | None:
     """Return a consumer's generation, or None if it holds nothing."""
-    number: int | None = ask(api, "GET", f"/allocations/{consumer}").get("consumer_generation")
+    number: int | None = ask(call, "GET", f"/allocations/{consumer}").get("consumer_generation")
     return number

@@ -6,14 +6,13 @@ A cloud is a few root providers; each provider names its inventories, traits, ag
 """
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-SHARES = "MISC_SHARES_VIA_AGGREGATE"
+from tests.http_calls import Call, ask
 
-Call = Callable[..., tuple[int, Any]]
-"""call(method, path, version, body) -> (status, document), as user admin."""
+SHARES = "MISC_SHARES_VIA_AGGREGATE"
 
 Inventory = int | Mapping[str, Any]
 
@@ -27,6 +26,11 @@ class Provider:
     inventories: Mapping[str, Inventory] = field(default_factory=dict)
     traits: tuple[str, ...] = ()
     aggregates: tuple[str, ...] = ()
+
+    def stocks(self) -> dict[str, dict[str, Any]]:
+        """Return the fields of its inventories; none may be taken beyond its total at once."""
+        every = {name: {"total": of} if isinstance(of, int) else of for name, of in self.inventories.items()}
+        return {name: {"max_unit": fields["total"], **fields} for name, fields in every.items()}
 
 
 def provider(
@@ -43,24 +47,16 @@ class Cloud:
     providers: Mapping[str, str]
     aggregates: Mapping[str, str]
 
+    @classmethod
+    def of(cls, roots: Sequence[Provider], aggregates: Mapping[str, str] | None) -> "Cloud":
+        """Return new uuids for providers, and for the labels that have none yet."""
+        nodes = [node for _, node in walk(roots)]
+        labels = {label: str(uuid.uuid4()) for node in nodes for label in node.aggregates}
+        return cls({node.name: str(uuid.uuid4()) for node in nodes}, labels | dict(aggregates or {}))
+
     def name_of(self, provider_uuid: str) -> str:
         """Return the name that a provider has in the literal."""
         return next(name for name, known in self.providers.items() if known == provider_uuid)
-
-
-class RequestRefused(Exception):
-    """The server refused a request that creates a cloud."""
-
-
-def build(call: Call, *roots: Provider, aggregates: Mapping[str, str] | None = None) -> Cloud:
-    """Create the providers over HTTP, parents first, with one write for each inventory, and one for traits."""
-    labels = {label for _, node in walk(roots) for label in node.aggregates}
-    known = {label: str(uuid.uuid4()) for label in sorted(labels)} | dict(aggregates or {})
-    cloud = Cloud({node.name: str(uuid.uuid4()) for _, node in walk(roots)}, known)
-    _make_custom_names(call, roots)
-    for parent, node in walk(roots):
-        _make_provider(call, cloud, node, parent)
-    return cloud
 
 
 def walk(roots: Sequence[Provider], parent: Provider | None = None) -> Iterator[tuple[Provider | None, Provider]]:
@@ -68,6 +64,26 @@ def walk(roots: Sequence[Provider], parent: Provider | None = None) -> Iterator[
     for node in roots:
         yield parent, node
         yield from walk(node.children, node)
+
+
+def custom_names(roots: Sequence[Provider]) -> tuple[list[str], list[str]]:
+    """Return the custom classes and the custom traits that occur in trees."""
+    nodes = [node for _, node in walk(roots)]
+    classes = {name for node in nodes for name in node.inventories if name.startswith("CUSTOM_")}
+    traits = {name for node in nodes for name in node.traits if name.startswith("CUSTOM_")}
+    return sorted(classes), sorted(traits)
+
+
+def build(call: Call, *roots: Provider, aggregates: Mapping[str, str] | None = None) -> Cloud:
+    """Create the providers over HTTP, parents first, with one write for each inventory, and one for traits."""
+    cloud, (classes, traits) = Cloud.of(roots, aggregates), custom_names(roots)
+    for name in classes:
+        ask(call, "PUT", f"/resource_classes/{name}", "1.7")
+    for name in traits:
+        ask(call, "PUT", f"/traits/{name}", "1.6")
+    for parent, node in walk(roots):
+        _make_provider(call, cloud, node, parent)
+    return cloud
 
 
 def allocate(call: Call, provider_uuid: str, resources: Mapping[str, int], **consumer: str) -> str:
@@ -78,26 +94,8 @@ def allocate(call: Call, provider_uuid: str, resources: Mapping[str, int], **con
         "project_id": names["project"],
         "user_id": names["user"],
     }
-    expect(call, "PUT", f"/allocations/{names['consumer']}", "1.12", body)
+    ask(call, "PUT", f"/allocations/{names['consumer']}", "1.12", body)
     return names["consumer"]
-
-
-def expect(call: Call, method: str, path: str, version: str, body: object = None) -> Any:
-    """Send a request that must succeed and return the answer's document."""
-    status, document = call(method, path, version, body)
-    if not 200 <= status < 300:
-        raise RequestRefused(f"{method} {path} (microversion {version}) answered {status}: {document}")
-    return document
-
-
-def _make_custom_names(call: Call, roots: Sequence[Provider]) -> None:
-    nodes = [node for _, node in walk(roots)]
-    classes = {name for node in nodes for name in node.inventories if name.startswith("CUSTOM_")}
-    traits = {name for node in nodes for name in node.traits if name.startswith("CUSTOM_")}
-    for name in sorted(classes):
-        expect(call, "PUT", f"/resource_classes/{name}", "1.7")
-    for name in sorted(traits):
-        expect(call, "PUT", f"/traits/{name}", "1.6")
 
 
 def _make_provider(call: Call, cloud: Cloud, node: Provider, parent: Provider | None) -> None:
@@ -106,15 +104,13 @@ def _make_provider(call: Call, cloud: Cloud, node: Provider, parent: Provider | 
     body = {"name": node.name, "uuid": identity}
     if parent is not None:
         body["parent_provider_uuid"] = cloud.providers[parent.name]
-    expect(call, "POST", "/resource_providers", "1.14", body)
+    ask(call, "POST", "/resource_providers", "1.14", body)
     path = f"/resource_providers/{identity}"
     if node.aggregates:
         # Before 1.19 this does not change the generation.
-        expect(call, "PUT", f"{path}/aggregates", "1.1", [cloud.aggregates[label] for label in node.aggregates])
-    for name, inventory in node.inventories.items():
-        fields = {"total": inventory} if isinstance(inventory, int) else inventory
-        record = {"resource_class": name, "max_unit": fields["total"], **fields}
-        expect(call, "POST", f"{path}/inventories", "1.0", record)
+        ask(call, "PUT", f"{path}/aggregates", "1.1", [cloud.aggregates[label] for label in node.aggregates])
+    for name, fields in node.stocks().items():
+        ask(call, "POST", f"{path}/inventories", "1.0", {"resource_class": name, **fields})
     if node.traits:
         traits = {"resource_provider_generation": len(node.inventories), "traits": list(node.traits)}
-        expect(call, "PUT", f"{path}/traits", "1.6", traits)
+        ask(call, "PUT", f"{path}/traits", "1.6", traits)

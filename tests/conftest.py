@@ -17,7 +17,7 @@ import os
 import tempfile
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -122,6 +122,13 @@ def _kind_for(item: pytest.Item) -> str:
 def is_long(request: pytest.FixtureRequest) -> bool:
     """Whether the long form of a test was requested."""
     return bool(request.config.getoption("--long"))
+
+
+@pytest.fixture
+def seeds(is_long: bool, request: pytest.FixtureRequest) -> Callable[..., range]:
+    """Seeds of random clouds: ``seeds(4, times=100)`` are 4, or a hundred times as many in the long form."""
+    first = 1000 * request.config.getoption("--seed")
+    return lambda count, times=1: range(first, first + count * (times if is_long else 1))
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,23 @@
-"""Single requests to a running server."""
+"""One way to send a request, whether to a running server or to an application in process: ``Call``."""
 
 import contextlib
 import http.client
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 TIMEOUT_S = 60
+
+Call = Callable[..., tuple[int, Any]]
+"""call(method, path, version, body) -> (status, document), as user admin."""
+
+
+def ask(call: Call, method: str, path: str, version: str = "1.39", body: object = None) -> Any:
+    """Send a request that must succeed and return the answer's document."""
+    status, document = call(method, path, version, body)
+    assert 200 <= status < 300, f"{method} {path} (microversion {version}) answered {status}: {document}"
+    return document
 
 
 class Answer(NamedTuple):
@@ -59,7 +69,7 @@ def exchange(
 
 
 class HttpCalls:
-    """Sends requests as user admin; an instance has the signature of clouds.Call."""
+    """Sends requests as user admin; an instance is a ``Call``."""
 
     def __init__(self, url: str, roles: str | None = None) -> None:
         self.url = url

@@ -29,15 +29,22 @@ def make_names(database: Database) -> None:
         ensure_class(database, name)
 
 
-class _Builder:
+class Builder:
+    """Adds providers to a cloud."""
+
     def __init__(self, chance: Random) -> None:
         self.chance = chance
         self.cloud: Cloud = {}
 
-    def add(self, parent: int | None, inventories: dict[str, Inventory], traits: frozenset[str]) -> int:
-        """Add one provider; some are in aggregates, a few share."""
+    def add(
+        self, parent: int | None, inventories: dict[str, Inventory], traits: frozenset[str], *, plain: bool = False
+    ) -> int:
+        """Add one provider; unless they are plain, some are in aggregates, and a few share."""
         chance, id_ = self.chance, len(self.cloud) + 1
         root = id_ if parent is None else self.cloud[parent].root
+        if plain:
+            self.cloud[id_] = Node(id_, parent, root, inventories, traits)
+            return id_
         shares = frozenset({SHARES}) if chance.random() < 0.03 else frozenset[str]()
         aggregates = some(chance, AGGREGATES, 2) if parent is None or chance.random() < 0.5 else frozenset[str]()
         self.cloud[id_] = Node(id_, parent, root, inventories, traits | shares, aggregates)
@@ -99,7 +106,7 @@ class _Builder:
 
 def random_cloud(chance: Random) -> Cloud:
     """Return two or three hosts, usually with a pool that they share."""
-    builder = _Builder(chance)
+    builder = Builder(chance)
     for _ in range(chance.choice((2, 2, 3))):
         builder.host()
     for _ in range(chance.choice((0, 1, 1, 2))):
@@ -112,7 +119,7 @@ def random_hosts(chance: Random, number: int, *, models: int | None = None, pool
 
     They are of the given number of models, or each of its own model.
     """
-    builder = _Builder(chance)
+    builder = Builder(chance)
     drawn = [chance.random() for _ in range(models or 0)]
     for _ in range(number):
         builder.chance = Random(chance.choice(drawn)) if models else chance

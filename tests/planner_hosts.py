@@ -1,24 +1,19 @@
 """Hosts with devices, as etc/placement/examples/register_gpu_host.py creates them.
 
 The script runs, but its requests are written as rows: a host takes some eighty requests.
-api/planner/test_registered_hosts.py shows that the results are the same.
+api/test_stored_clouds.py shows that the results are the same.
 """
 
-import importlib.util
 from copy import deepcopy
-from pathlib import Path
 from typing import Any
 
 from tests.api.conftest import Api
-from tests.claims import Client, ask, claimed, new_uuid
+from tests.claims import OWNER, claimed, new_uuid
+from tests.example_scripts import example
+from tests.http_calls import Call, ask
 from tests.stored_clouds import StoredProvider, store_providers
 
-SCRIPT = Path(__file__).parents[1] / "etc" / "placement" / "examples" / "register_gpu_host.py"
-_SPEC = importlib.util.spec_from_file_location("register_gpu_host", SCRIPT)
-assert _SPEC is not None
-assert _SPEC.loader is not None
-script = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(script)
+script = example("register_gpu_host")
 
 CANDIDATES, CLAIMS = "/planner/v1/candidates", "/planner/v1/claims"
 EIGHT_SWITCHES = [[{"gpus": 1, "nics": 1}] * 4] * 2
@@ -61,27 +56,26 @@ class _Asked:
             made = StoredProvider(body["uuid"], body["name"], body.get("parent_provider_uuid"))
             self._providers[made.uuid] = made
             return None
-        one = self._providers[path.split("/")[2]]
-        one.inventories = body.get("inventories", one.inventories)
-        one.traits = body.get("traits", one.traits)
-        return {"resource_provider_generation": one.generation}
+        known = self._providers[path.split("/")[2]]
+        known.inventories = body.get("inventories", known.inventories)
+        known.traits = body.get("traits", known.traits)
+        return {"resource_provider_generation": known.generation}
 
     def store(self) -> None:
-        store_providers(self._api.app.extensions["placement"].database, list(self._providers.values()))
+        store_providers(self._api.database, list(self._providers.values()))
 
 
-def names_of(api: Client) -> dict[str, str]:
+def names_of(api: Call) -> dict[str, str]:
     """Return the names of all providers by uuid."""
-    return {one["uuid"]: one["name"] for one in ask(api, "GET", "/resource_providers")["resource_providers"]}
+    return {row["uuid"]: row["name"] for row in ask(api, "GET", "/resource_providers")["resource_providers"]}
 
 
 def consumer(**changed: Any) -> dict[str, Any]:
     """Return a new consumer in the form used by claims."""
-    owner = {"project_id": "project", "user_id": "user", "consumer_type": "INSTANCE"}
-    return {"uuid": new_uuid(), **owner, "consumer_generation": None, **changed}
+    return {"uuid": new_uuid(), **OWNER, "consumer_type": "INSTANCE", "consumer_generation": None, **changed}
 
 
-def planned(api: Client, body: dict[str, Any]) -> list[dict[str, Any]]:
+def planned(api: Call, body: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the candidates for a body: for each group the names of the providers that serve it."""
     answer = ask(api, "POST", CANDIDATES, body=body)
     names = names_of(api)
@@ -91,12 +85,12 @@ def planned(api: Client, body: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def only(api: Client, body: dict) -> dict[str, str]:
+def only(api: Call, body: dict) -> dict[str, str]:
     """Return the only candidate in short form: the names without the host's, in one line for each group."""
     (candidate,) = planned(api, body)
     return {suffix: " ".join(name.removeprefix("host-") for name in names) for suffix, names in candidate.items()}
 
 
-def hold(api: Client, name: str, **amounts: int) -> str:
+def hold(api: Call, name: str, **amounts: int) -> str:
     """Allocate from a provider for another consumer."""
     return claimed(api, {uuid_of(f"host-{name}"): amounts}, project_id="other", user_id="other")

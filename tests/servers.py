@@ -111,8 +111,13 @@ class Served:
         self.process.wait(STOP_TIMEOUT_S)
 
     def stop(self) -> None:
-        """Stop it and its workers as an operator does."""
-        _stop(self.process)
+        """Stop it and its workers, which share a process group, as an operator does."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(STOP_TIMEOUT_S)
+                return
 
 
 def started_server(
@@ -146,9 +151,12 @@ def started(
     process = launched(command, directory, variables=variables)
     served = Served(f"http://127.0.0.1:{port}", process)
     try:
-        _wait_until_it_answers(process, (port, path), directory / "server.log")
-    except BaseException:
+        until(lambda: process.poll() is not None or _answers(port, path))
+        if process.poll() is not None:
+            raise ServerDidNotStart(f"the server ended with {process.returncode}")
+    except BaseException as error:
         served.stop()
+        error.add_note((directory / "server.log").read_text(encoding="utf-8", errors="replace")[-2000:])
         raise
     return served
 
@@ -273,7 +281,8 @@ def until(holds: Callable[[], object], *, timeout_s: float = START_TIMEOUT_S) ->
     """Wait until a condition holds for a server."""
     deadline = time.monotonic() + timeout_s
     while not holds():
-        assert time.monotonic() < deadline, "it takes too long"
+        if time.monotonic() > deadline:
+            raise ServerDidNotStart(f"it takes longer than {timeout_s} s")
         time.sleep(0.05)
 
 
@@ -285,24 +294,9 @@ def free_port() -> int:
         return port
 
 
-def _wait_until_it_answers(process: "subprocess.Popen[bytes]", place: tuple[int, str], log: Path) -> None:
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            raise ServerDidNotStart(f"the server ended with {process.returncode}:\n{_tail(log)}")
-        if _answers(*place):
-            return
-        time.sleep(0.05)
-    raise ServerDidNotStart(f"no answer within {START_TIMEOUT_S} s:\n{_tail(log)}")
-
-
 def wait_for_answer(port: int) -> None:
     """Wait until a server started elsewhere answers at a port."""
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while not _answers(port, "/"):
-        if time.monotonic() > deadline:
-            raise ServerDidNotStart(f"no answer at port {port} within {START_TIMEOUT_S} s")
-        time.sleep(0.05)
+    until(lambda: _answers(port, "/"))
 
 
 def _answers(port: int, path: str) -> bool:
@@ -314,19 +308,3 @@ def _answers(port: int, path: str) -> bool:
         return False
     finally:
         connection.close()
-
-
-def _stop(process: "subprocess.Popen[bytes]") -> None:
-    """Stop the server and its workers, which share a process group."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        try:
-            process.wait(STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            continue
-        return
-
-
-def _tail(log: Path) -> str:
-    return log.read_text(encoding="utf-8", errors="replace")[-2000:]

@@ -1,19 +1,19 @@
 """Small random clouds and requests, as rows and as columns."""
 
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
 import numpy as np
 from hypothesis import strategies as st
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Table, insert, select, text
 
 from placement.candidates.explain.masks import ConditionMasks
 from placement.candidates.serving import Serving
 from placement.cloud.columns import CloudColumns, CloudRows
 from placement.cloud.providers import NO_PARENT, Flags, ProviderColumns
 from placement.domain.search_plan import CandidateRequest, NamedIds, RequestGroup, plan_for
+from placement.store import tables
 from placement.store.connection.database import Database
 from tests.clouds import SHARES
 
@@ -255,56 +255,40 @@ def _write(connection: Connection, cloud: Cloud) -> None:
     for table in ("allocations", "inventories", "resource_provider_traits", "resource_provider_aggregates"):
         connection.execute(text(f"DELETE FROM {table}"))
     connection.execute(text("UPDATE resource_providers SET root_provider_id = NULL, parent_provider_id = NULL"))
-    connection.execute(text("DELETE FROM resource_providers"))
-    for table in ("provider_usages", "placement_aggregates"):
+    for table in ("resource_providers", "provider_usages", "placement_aggregates"):
         connection.execute(text(f"DELETE FROM {table}"))
-    aggregates = [{"id": number, "uuid": uuid} for number, uuid in enumerate(AGGREGATES, start=1)]
-    connection.execute(text("INSERT INTO placement_aggregates (id, uuid) VALUES (:id, :uuid)"), aggregates)
-    rows = defaultdict[str, list[dict[str, object]]](list)
-    for node in cloud.values():
-        for statement, values in _rows(node):
-            rows[statement].append(values)
-    for statement, listed in rows.items():
-        connection.execute(text(statement), listed)
+    for table, rows in _rows(connection, cloud).items():
+        if rows:
+            connection.execute(insert(table), rows)
 
 
-def _rows(node: Node) -> Iterator[tuple[str, dict[str, object]]]:
-    yield (
-        (
-            "INSERT INTO resource_providers (id, uuid, name, generation, parent_provider_id, root_provider_id)"
-            " VALUES (:id, :uuid, :name, 0, :parent, :root)"
-        ),
-        {"id": node.id, "uuid": node.uuid, "name": f"node{node.id}", "parent": node.parent, "root": node.root},
+def _rows(connection: Connection, cloud: Cloud) -> dict[Table, list[dict[str, object]]]:
+    """Return the rows of a cloud by table, in an order that foreign keys allow."""
+    class_ids, trait_ids = (
+        {row.name: row.id for row in connection.execute(select(table.c.id, table.c.name))}
+        for table in (tables.resource_classes, tables.traits)
     )
-    for trait in node.traits:
-        yield (
-            (
-                "INSERT INTO resource_provider_traits (resource_provider_id, trait_id)"
-                " SELECT :id, id FROM traits WHERE name = :name"
-            ),
-            {"id": node.id, "name": trait},
-        )
-    for aggregate in node.aggregates:
-        number = AGGREGATES.index(aggregate) + 1
-        yield (
-            "INSERT INTO resource_provider_aggregates (resource_provider_id, aggregate_id) VALUES (:id, :number)",
-            {"id": node.id, "number": number},
-        )
-    for name, stock in node.inventories.items():
-        of_class = {"id": node.id, "class": name}
-        yield (
-            (
-                "INSERT INTO inventories (resource_provider_id, resource_class_id, total, reserved, min_unit, max_unit,"
-                " step_size, allocation_ratio) SELECT :id, id, :total, :reserved, :min_unit, :max_unit, :step_size,"
-                " :allocation_ratio FROM resource_classes WHERE name = :class"
-            ),
-            {**vars(stock), **of_class},
-        )
-        if stock.used:
-            yield (
-                (
-                    "INSERT INTO allocations (resource_provider_id, resource_class_id, consumer_id, used)"
-                    " SELECT :id, id, 'consumer', :used FROM resource_classes WHERE name = :class"
-                ),
-                {"used": stock.used, **of_class},
-            )
+    rows: dict[Table, list[dict[str, object]]] = {
+        tables.placement_aggregates: [{"id": number, "uuid": uuid} for number, uuid in enumerate(AGGREGATES, start=1)],
+        tables.resource_providers: [],
+        tables.resource_provider_traits: [],
+        tables.resource_provider_aggregates: [],
+        tables.inventories: [],
+        tables.allocations: [],
+    }
+    for node in cloud.values():
+        of_node = {"resource_provider_id": node.id}
+        places = {"parent_provider_id": node.parent, "root_provider_id": node.root}
+        provider = {"id": node.id, "uuid": node.uuid, "name": f"node{node.id}", "generation": 0, **places}
+        rows[tables.resource_providers].append(provider)
+        rows[tables.resource_provider_traits] += [{**of_node, "trait_id": trait_ids[name]} for name in node.traits]
+        rows[tables.resource_provider_aggregates] += [
+            {**of_node, "aggregate_id": AGGREGATES.index(aggregate) + 1} for aggregate in node.aggregates
+        ]
+        for name, stock in node.inventories.items():
+            of_class = {**of_node, "resource_class_id": class_ids[name]}
+            fields = {key: value for key, value in vars(stock).items() if key != "used"}
+            rows[tables.inventories].append({**of_class, **fields})
+            if stock.used:
+                rows[tables.allocations].append({**of_class, "consumer_id": "consumer", "used": stock.used})
+    return rows

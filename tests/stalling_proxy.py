@@ -1,4 +1,4 @@
-"""A TCP proxy in front of a database that can stop forwarding: connections stay open, and nothing comes back."""
+"""A TCP proxy in front of a database that stops forwarding or breaks connections, when it is told to or at a COMMIT."""
 
 import contextlib
 import re
@@ -25,6 +25,9 @@ class StallingProxy:
     def __init__(self, target: str | tuple[str, int], *, listen: str = "127.0.0.1", port: int = 0) -> None:
         self._target = target
         self._trigger: bytes | None = None
+        self._severing: tuple[bytes, bool] | None = None
+        self._silenced: list[socket.socket] = []
+        self.severed = 0
         self._flowing, self._holding = threading.Event(), threading.Semaphore(0)
         self._flowing.set()
         self._is_open_to_others = False
@@ -44,6 +47,10 @@ class StallingProxy:
         """Stop forwarding when a client sends something that matches a pattern."""
         self._trigger = trigger
 
+    def sever_at(self, trigger: bytes, *, is_heard: bool) -> None:
+        """Break each connection whose client sends something that matches; the database may still receive it."""
+        self._severing = trigger, is_heard
+
     def wait_until_holding(self, count: int = 1) -> None:
         """Return once it has received something that it does not forward, that many times."""
         for _ in range(count):
@@ -51,7 +58,7 @@ class StallingProxy:
 
     def resume(self) -> None:
         """Forward again."""
-        self._trigger = None
+        self._trigger = self._severing = None
         self._flowing.set()
 
     def close(self) -> None:
@@ -100,6 +107,13 @@ class StallingProxy:
                 if not is_exempt and not self._flowing.is_set():
                     self._holding.release()
                     self._flowing.wait()
+                if source in self._silenced:
+                    break
+                if self._severing is not None and re.search(self._severing[0], part):
+                    self.severed += 1
+                    if not self._severing[1]:
+                        break
+                    self._silenced.append(target)
                 target.sendall(part)
         for end in (source, target):
             _hang_up(end)

@@ -1,23 +1,29 @@
 """The server in process: an application on a fresh database, and a client that authenticates as the admin."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
+from placement.api.candidate_query import search_options
 from placement.app import create_app
+from placement.domain.search_plan import SearchLimits
 from placement.settings import DatabaseSettings, Settings
 from tests.api.documented import check
 
 
 class Api:
-    """A client of one application: ``api.get("/traits", version="1.6")``."""
+    """A client of one application: ``api.get("/traits", version="1.6")``; it is a ``Call``, too."""
 
     def __init__(self, app: Flask) -> None:
         self.app = app
+        self.server = app.extensions["placement"]
+        self.database = self.server.database
         self._client = app.test_client()
 
     def request(self, method: str, path: str, *, version: str = "1.39", headers=None, **options) -> TestResponse:
@@ -34,30 +40,45 @@ class Api:
         return self.request("POST", path, json=body, **options)
 
     def put(self, path: str, body: object = None, **options) -> TestResponse:
-        if body is None:
-            return self.request("PUT", path, **options)
-        return self.request("PUT", path, json=body, **options)
+        return self.request("PUT", path, **({} if body is None else {"json": body}), **options)
 
     def delete(self, path: str, **options) -> TestResponse:
         return self.request("DELETE", path, **options)
 
-    def call(self, method: str, path: str, version: str, body: object = None) -> tuple[int, Any]:
-        """Send a request in the form that tests/clouds.py expects."""
+    def __call__(self, method: str, path: str, version: str, body: object = None) -> tuple[int, Any]:
         answer = self.request(method, path, version=version, **({} if body is None else {"json": body}))
         return answer.status_code, answer.get_json(silent=True)
+
+
+@contextmanager
+def serving(url: str, **settings: Any) -> Iterator[Api]:
+    """Serve a database in process, with the given groups of settings."""
+    app = create_app(Settings(database=DatabaseSettings(connection=url), auth_strategy="noauth2", **settings))
+    yield Api(app)
+    app.extensions["placement"].database.dispose()
+
+
+def with_settings(app: Flask, *, options: Mapping[str, Any] | None = None, **groups: Any) -> Api:
+    """Return a client of a server on the same database, with other groups of settings, or options of [placement]."""
+    settings = app.extensions["placement"].settings
+    changed = {"placement": replace(settings.placement, **options)} if options else {}
+    return Api(create_app(replace(settings, **changed, **groups)))
+
+
+def with_limits(api: Api, **limits: int) -> None:
+    """Change the limits of searches in a running application."""
+    object.__setattr__(api.server, "search", search_options(api.server.settings, SearchLimits(**limits)))
 
 
 @pytest.fixture
 def app(database_url: str) -> Iterator[Flask]:
     """An application on an empty database, once on SQLite and once on PostgreSQL."""
-    application = create_app(Settings(database=DatabaseSettings(connection=database_url), auth_strategy="noauth2"))
-    yield application
-    application.extensions["placement"].database.dispose()
+    with serving(database_url) as api:
+        yield api.app
 
 
 @pytest.fixture
 def api(app: Flask) -> Api:
-    """A client of that application."""
     return Api(app)
 
 
@@ -65,6 +86,11 @@ def stop_background(app: Flask) -> None:
     """Begin no more work in the background, whose statements would count, and wait for what is under way."""
     for work in app.extensions["placement"].background:
         work.due = math.inf
+    wait_for_background(app)
+
+
+def wait_for_background(app: Flask) -> None:
+    for work in app.extensions["placement"].background:
         if work.thread is not None:
             work.thread.join()
 

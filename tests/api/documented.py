@@ -36,12 +36,10 @@ def check(app: Flask, answer: TestResponse) -> None:
 
 
 def parsed(text: str) -> Version:
-    """Return the microversion written as "1.39"."""
     return Version(*map(int, text.split(".")))
 
 
 def validator(schema: Json) -> Draft202012Validator:
-    """Return a validator for a schema."""
     return Draft202012Validator({**schema, "components": SCHEMAS}, validate_formats=True)
 
 

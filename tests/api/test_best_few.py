@@ -1,5 +1,6 @@
 """The best few candidates are the first of all, whatever is kept of earlier requests, and full hosts are not read."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
@@ -41,7 +42,6 @@ PROFILES = (
 
 @pytest.fixture
 def database(app: Flask) -> Database:
-    """A database with the names of random clouds."""
     found: Database = app.extensions["placement"].database
     make_names(found)
     return found
@@ -119,13 +119,10 @@ def fill_or_empty(database: Database, chance: Random, cloud: Cloud) -> None:
 
 
 @pytest.mark.any_database
-def test_the_best_few_are_those_of_all_trees_whatever_changes(
-    database: Database, is_long: bool, request: pytest.FixtureRequest
-) -> None:
+def test_the_best_few_are_those_of_all_trees_whatever_changes(database: Database, seeds: Callable[..., range]) -> None:
     """Some hosts change, or are full, between requests that ask for the same, or for other numbers."""
-    first = 1000 * request.config.getoption("--seed")
     found = 0
-    for seed in range(first, first + CLOUDS * (10 if is_long else 1)):
+    for seed in seeds(CLOUDS, times=10):
         chance, database.cloud_cache = Random(seed), None
         # The planner reads about twenty trees before it uses bounds.
         pools = chance.choice((0, 0, 1, 2))
@@ -146,7 +143,6 @@ def test_the_best_few_are_those_of_all_trees_whatever_changes(
 
 
 def best(database: Database, profile: RankingProfile) -> list[int]:
-    """Return the host of the best candidate."""
     request = CandidateRequest(groups=(RequestGroup(resources={"VCPU": 1, "DISK_GB": 1}),), isolate=False, limit=1)
     options = SearchOptions(breadth_first=True, limits=ONE_BY_ONE)
     question = CandidateQuestion(request, options, Ranking(profile))

@@ -6,9 +6,8 @@ from random import Random
 import pytest
 from sqlalchemy import Connection
 
-from placement.app import create_app
 from placement.candidates.tree_order import BLOCK
-from tests.api.conftest import Api
+from tests.api.conftest import Api, with_settings
 from tests.api.test_asked_again import answer
 from tests.clouds import provider
 from tests.store.rows import MEMORY_MB, VCPU, by_request, delete_provider, run, stocking
@@ -21,10 +20,10 @@ QUERIES = (f"{PLAIN}10", f"{PLAIN}{BLOCK + 50}", "resources=VCPU:3&limit=20")
 
 def assert_as_fresh(api: Api) -> None:
     """Compare answers with those of an application that has not cached anything yet."""
-    fresh = create_app(api.app.extensions["placement"].settings)
+    fresh = with_settings(api.app)
     for query in QUERIES:
-        assert answer(api, query) == answer(Api(fresh), query)
-    fresh.extensions["placement"].database.dispose()
+        assert answer(api, query) == answer(fresh, query)
+    fresh.database.dispose()
 
 
 class Bursts:
@@ -93,10 +92,10 @@ def test_after_a_burst_answers_are_those_of_an_application_that_keeps_nothing(
 ) -> None:
     stored(api.app, *[provider(f"host{number}", VCPU=64, MEMORY_MB=4096) for number in range(HOSTS)])
     choice = Random(request.config.getoption("--seed"))
-    changes, database = Bursts(choice), api.app.extensions["placement"].database
+    changes, database = Bursts(choice), api.database
     assert_as_fresh(api)
     for _ in range(40 if request.config.getoption("--deep") else 3):
         with by_request() if choice.random() < 0.7 else nullcontext(), database.writer.begin() as connection:
             changes.one(connection)
         assert_as_fresh(api)
-    assert api.app.extensions["placement"].database.cloud_cache.derived.size > BLOCK
+    assert api.database.cloud_cache.derived.size > BLOCK

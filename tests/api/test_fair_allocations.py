@@ -6,11 +6,10 @@ import pytest
 from flask import Flask
 
 from placement.allocators.fair_share.queues import Queue, QueueCapacity, tree_of
-from placement.app import create_app
 from placement.settings import PlannerSettings
 from placement.settings.planner.values import FairShareSettings
 from placement.settings.values import FairnessSettings
-from tests.api.conftest import Api
+from tests.api.conftest import Api, with_settings
 from tests.claims import claimed, consumer_generation, entry, held, make_provider, new_uuid, old_entry, used
 
 pytestmark = pytest.mark.any_database
@@ -30,8 +29,7 @@ ENFORCED = FairnessSettings("plain", ("INSTANCE",))
 
 def serving(app: Flask, fair: FairShareSettings = FAIR, fairness: FairnessSettings = ENFORCED) -> Api:
     """Return a client of a server with the gate."""
-    settings = app.extensions["placement"].settings
-    return Api(create_app(replace(settings, planner=PlannerSettings(fair_share=fair), fairness=fairness)))
+    return with_settings(app, planner=PlannerSettings(fair_share=fair), fairness=fairness)
 
 
 @pytest.fixture

@@ -18,13 +18,11 @@ from tests.rows_of_a_cloud import fill, uuid_of
 
 @pytest.fixture
 def database(app: Flask) -> Database:
-    """The database of the application."""
     found: Database = app.extensions["placement"].database
     return found
 
 
 def answer(api: Api) -> tuple[int, dict[str, str]]:
-    """Return whether the server is ready."""
     response = api.get("/readycheck")
     return response.status_code, response.get_json()
 

@@ -1,15 +1,14 @@
 """Invalid headers on creating requests: nothing is created and then answered with a 500."""
 
-import dataclasses
+import json
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from placement.app import create_app
-from placement.settings import DatabaseSettings, Settings
-from tests.api.conftest import Api
-from tests.claims import entry, held, make_provider, new_uuid
+from tests.api.conftest import Api, serving
+from tests.claims import make_provider, new_uuid
 
 HEADERS = (
     "Host", "X-Forwarded-Host", "X-Forwarded-Port", "X-Forwarded-Prefix", "X-Forwarded-Proto", "X-Forwarded-For",
@@ -29,72 +28,47 @@ VALUES = (
 
 @pytest.fixture(params=[True, False], ids=["behind a proxy", "alone"])
 def api(sqlite_url: str, request: pytest.FixtureRequest) -> Iterator[Api]:
-    settings = Settings(database=DatabaseSettings(connection=sqlite_url), auth_strategy="noauth2")
-    app = create_app(dataclasses.replace(settings, proxy_headers_parsing=request.param))
-    yield Api(app)
-    app.extensions["placement"].database.dispose()
+    with serving(sqlite_url, proxy_headers_parsing=request.param) as served:
+        yield served
 
 
-Made = tuple[int, bool]
-"""The status of an answer, and whether the object exists."""
-
-
-def is_there(api: Api, path: str) -> bool:
-    return api.get(path).status_code < 300
-
-
-def provider(api: Api, number: int, headers: dict[str, str]) -> Made:
-    uuid = new_uuid()
-    answer = api.post("/resource_providers", {"name": uuid, "uuid": uuid}, headers=headers)
-    return answer.status_code, is_there(api, f"/resource_providers/{uuid}")
-
-
-def resource_class(api: Api, number: int, headers: dict[str, str]) -> Made:
-    answer = api.post("/resource_classes", {"name": f"CUSTOM_C{number}"}, headers=headers)
-    return answer.status_code, is_there(api, f"/resource_classes/CUSTOM_C{number}")
-
-
-def class_by_name(api: Api, number: int, headers: dict[str, str]) -> Made:
-    path = f"/resource_classes/CUSTOM_D{number}"
-    return api.put(path, headers=headers).status_code, is_there(api, path)
-
-
-def trait(api: Api, number: int, headers: dict[str, str]) -> Made:
-    path = f"/traits/CUSTOM_T{number}"
-    return api.put(path, headers=headers).status_code, is_there(api, path)
-
-
-def inventory(api: Api, number: int, headers: dict[str, str]) -> Made:
-    path = f"/resource_providers/{make_provider(api)}/inventories"
-    body = {"resource_provider_generation": 0, "resource_class": "VCPU", "total": 4}
-    return api.post(path, body, headers=headers).status_code, is_there(api, f"{path}/VCPU")
-
-
-def planned_claim(api: Api, number: int, headers: dict[str, str]) -> Made:
-    name, consumer = f"CUSTOM_PLANNED{number}", new_uuid()
-    assert api.put(f"/resource_classes/{name}").status_code == 201
-    make_provider(api, **{name: 1})
-    body = {"groups": {"": {"resources": {name: 1}}}, "consumer": consumer_of(consumer)}
-    return api.post("/planner/v1/claims", body, headers=headers).status_code, bool(held(api, consumer))
-
-
-def consumer_of(uuid: str) -> dict[str, object]:
-    asked = entry({})
-    return {"uuid": uuid, **{name: asked[name] for name in ("project_id", "user_id", "consumer_type")}}
-
-
-CREATING = (provider, resource_class, class_by_name, trait, inventory, planned_claim)
+PLANNED = {"groups": {"": {"resources": {"VCPU": 1}}}}
+OWNER = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE"}
+STOCK = {"resource_provider_generation": 0, "resource_class": "VCPU", "total": 4}
+# What creates something: method, path and body, and where it is shown. {uuid} is new each time.
+CREATING: dict[str, tuple[str, str, Any, str]] = {
+    "provider": (
+        "POST", "/resource_providers", {"name": "{uuid}", "uuid": "{uuid}"}, "/resource_providers/{uuid}"
+    ),
+    "resource class": ("POST", "/resource_classes", {"name": "CUSTOM_{name}"}, "/resource_classes/CUSTOM_{name}"),
+    "class by name": ("PUT", "/resource_classes/CUSTOM_{name}", None, "/resource_classes/CUSTOM_{name}"),
+    "trait": ("PUT", "/traits/CUSTOM_{name}", None, "/traits/CUSTOM_{name}"),
+    "inventory": (
+        "POST", "/resource_providers/{empty}/inventories", STOCK, "/resource_providers/{empty}/inventories/VCPU"
+    ),
+    "planned claim": (
+        "POST", "/planner/v1/claims", {**PLANNED, "consumer": {"uuid": "{uuid}", **OWNER}}, "/allocations/{uuid}"
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.any_database
-@pytest.mark.parametrize("create", CREATING)
-def test_what_is_refused_was_not_made(api: Api, create, pytestconfig: pytest.Config):
+@pytest.mark.parametrize("kind", CREATING)
+def test_what_is_refused_was_not_made(api: Api, kind: str, pytestconfig: pytest.Config):
     choice = random.Random(pytestconfig.getoption("--seed"))
-    for number in range(300 if pytestconfig.getoption("--deep") else 25):
+    make_provider(api, VCPU=1000)
+    for _ in range(300 if pytestconfig.getoption("--deep") else 25):
         headers = {name: choice.choice(VALUES) for name in choice.sample(HEADERS, choice.randint(1, 4))}
-        status, is_made = create(api, number, headers)
-        assert status in (200, 201, 400, 406), headers
-        assert is_made == (status < 300), headers
+        uuid = new_uuid()
+        text = json.dumps(CREATING[kind]).replace("{uuid}", uuid).replace("{name}", uuid.upper().replace("-", "_"))
+        method, path, body, shown = json.loads(
+            text.replace("{empty}", make_provider(api)) if "{empty}" in text else text
+        )
+        answer = api.request(method, path, **({} if body is None else {"json": body}), headers=headers)
+        assert answer.status_code in (200, 201, 400, 406), headers
+        seen = api.get(shown)
+        is_made = seen.status_code < 300 and seen.json.get("allocations") != {}
+        assert is_made == (answer.status_code < 300), headers
 
 
 @pytest.mark.parametrize(
@@ -116,6 +90,21 @@ def test_what_cannot_stand_in_a_url_is_ignored_or_refused(api: Api, name: str, v
         assert answer.status_code == 400
     else:
         assert answer.headers["location"] == f"http://localhost/resource_providers/{body['uuid']}"
+
+
+def test_the_location_is_the_one_that_the_client_can_follow(api: Api, request: pytest.FixtureRequest):
+    """Behind a proxy, that is the address that clients see; forwarded headers are trusted only if configured."""
+    body = {"name": "compute1", "uuid": new_uuid()}
+    forwarded = {
+        "X-Forwarded-Proto": "https",
+        "X-Forwarded-Host": "cloud.example.com",
+        "X-Forwarded-Prefix": "/placement",
+        "X-Forwarded-For": "192.0.2.7",
+    }
+    answer = api.post("/resource_providers", body, headers=forwarded)
+    is_behind_a_proxy = request.node.callspec.params["api"]
+    seen = "https://cloud.example.com/placement" if is_behind_a_proxy else "http://localhost"
+    assert (answer.status_code, answer.headers["location"]) == (200, f"{seen}/resource_providers/{body['uuid']}")
 
 
 def test_a_host_may_have_an_underscore(api: Api):

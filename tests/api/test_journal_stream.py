@@ -12,11 +12,10 @@ from werkzeug.test import TestResponse
 
 from placement.api.connections import Connection
 from placement.api.planner.journal_feed import Following, Listeners, Pace, TooManyListeners
-from placement.app import create_app
 from placement.services.journal import newest, prune
-from placement.settings import DatabaseSettings, JournalSettings, Settings
+from placement.settings import JournalSettings
 from placement.store.journal.reading import EntryFilter
-from tests.api.conftest import Api
+from tests.api.conftest import Api, serving
 from tests.api.test_journal import PATH, claim, entries
 from tests.claims import make_provider
 from tests.event_stream import TIMEOUT_S, Stream
@@ -25,7 +24,6 @@ EVENTS = {"accept": "text/event-stream"}
 
 
 def pair() -> tuple[socket.socket, socket.socket]:
-    """Return a client's end of a connection, and the server's."""
     client, server = socket.socketpair()
     client.settimeout(TIMEOUT_S)
     return client, server
@@ -42,7 +40,6 @@ def listen(api: Api, query: str = "", **headers: str) -> Stream:
 
 
 def told(stream: Stream, count: int) -> list[dict[str, Any]]:
-    """Return the next rows, at least this many."""
     rows: list[dict[str, Any]] = []
     while len(rows) < count:
         rows += stream.next_event().data["entries"]
@@ -90,10 +87,8 @@ def test_a_reader_hears_what_is_about_the_own_project(api: Api) -> None:
 @pytest.fixture
 def small(database_url: str) -> Iterator[Api]:
     """A server that lets two clients follow its journal."""
-    database = DatabaseSettings(connection=database_url)
-    application = create_app(Settings(database=database, journal=JournalSettings(listeners=2), auth_strategy="noauth2"))
-    yield Api(application)
-    application.extensions["placement"].database.dispose()
+    with serving(database_url, journal=JournalSettings(listeners=2)) as served:
+        yield served
 
 
 def test_their_number_is_bounded_and_who_hangs_up_makes_room(small: Api) -> None:

@@ -5,12 +5,10 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from flask import Flask
 
-from placement.app import create_app
-from placement.settings import DatabaseSettings, Settings
-from tests.api.conftest import Api
-from tests.claims import make_provider
+from tests.api.conftest import Api, serving
+from tests.clouds import provider
+from tests.stored_clouds import stored
 
 GROUPS = 3
 QUERY = "/allocation_candidates?group_policy=none&" + "&".join(f"resources{n}=VCPU:1" for n in range(GROUPS))
@@ -19,31 +17,16 @@ HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
 
 
 @pytest.fixture
-def app(sqlite_url: str) -> Iterator[Flask]:
-    application = create_app(Settings(database=DatabaseSettings(connection=sqlite_url), auth_strategy="noauth2"))
-    yield application
-    application.extensions["placement"].database.dispose()
-
-
-@pytest.fixture
-def api(app: Flask) -> Api:
+def api(sqlite_url: str) -> Iterator[Api]:
     """A host with sixteen devices: 4,096 ways to place three groups, 2 MB of JSON."""
-    made = Api(app)
-    root = make_provider(made)
-    for number in range(DEVICES):
-        body = {"name": f"device{number}", "parent_provider_uuid": root}
-        device = made.post("/resource_providers", body).json["uuid"]
-        inventories = {"VCPU": {"total": 8}}
-        made.put(
-            f"/resource_providers/{device}/inventories",
-            {"resource_provider_generation": 0, "inventories": inventories},
-        )
-    return made
+    with serving(sqlite_url) as served:
+        stored(served.app, provider("host", *[provider(f"device{number}", VCPU=8) for number in range(DEVICES)]))
+        yield served
 
 
-def test_a_large_answer_comes_in_pieces(app: Flask, api: Api):
+def test_a_large_answer_comes_in_pieces(api: Api):
     """So the first bytes arrive before the last candidate is written."""
-    answer = app.test_client().get(QUERY, headers=HEADERS, buffered=False)
+    answer = api.app.test_client().get(QUERY, headers=HEADERS, buffered=False)
     pieces = list(answer.response)
     assert len(pieces) > 2
     assert pieces[0].startswith(b'{"allocation_requests":[')

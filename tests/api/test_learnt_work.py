@@ -4,21 +4,18 @@ import json
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from flask import Flask
 
-from placement.app import create_app
-from placement.services.fragmentation import FragmentationJudge
-from placement.settings import DatabaseSettings, Settings
 from placement.settings.planner.sections import load_planner
-from tests.api.conftest import Api
+from tests.api.conftest import Api, serving, wait_for_background
 from tests.claims import proposed
-from tests.clouds import build, provider
+from tests.clouds import provider
 from tests.concurrency.together import together
+from tests.http_calls import ask
+from tests.stored_clouds import stored
 
 GPU, A, B = "CUSTOM_GPU_MILLI", "CUSTOM_GPU_MODEL_A", "CUSTOM_GPU_MODEL_B"
 LEARNING = {"devices": GPU, "size": 1000, "kinds": ["CUSTOM_GPU_MODEL_*"], "beside": ["VCPU"]}
@@ -34,15 +31,8 @@ def start(database_url: str, tmp_path: Path) -> Iterator[Start]:
     """Starts a worker on the database: an application of its own."""
     file = tmp_path / "planner.yaml"
     file.write_text(json.dumps({"profiles": {"packing": {"fragmentation": LEARNING}}, "default_profile": "packing"}))
-    settings = Settings(database=DatabaseSettings(connection=database_url), auth_strategy="noauth2")
     with ExitStack() as running:
-
-        def started() -> Api:
-            app = create_app(replace(settings, planner=load_planner(file)))
-            running.callback(app.extensions["placement"].database.dispose)
-            return Api(app)
-
-        yield started
+        yield lambda: running.enter_context(serving(database_url, planner=load_planner(file)))
 
 
 @pytest.fixture
@@ -50,31 +40,24 @@ def worker(start: Start) -> Api:
     """A worker, and a cloud with devices of two models."""
     api = start()
     gpus = [provider(f"gpu{n}", **{GPU: 1000}, traits=[A if n % 2 else B]) for n in range(8)]
-    build(api.call, provider("host", *gpus, VCPU=64))
+    stored(api.app, provider("host", *gpus, VCPU=64))
     return api
 
 
-def judge_of(app: Flask) -> FragmentationJudge:
-    server = app.extensions["placement"]
-    judge = server.fragmentation_judges[server.settings.planner.profile_in_force.name]
-    assert judge is not None
-    return judge
-
-
 def save(api: Api) -> None:
-    """Do now what a worker does now and then."""
-    judge_of(api.app).refresh(api.app.extensions["placement"].database)
+    judge = api.server.fragmentation_judges[api.server.settings.planner.profile_in_force.name]
+    judge.refresh(api.database)
 
 
-def ask(api: Api, query: str) -> list[Any]:
-    found: list[Any] = api.get(f"/allocation_candidates?{query}").json["allocation_requests"]
+def candidates(api: Api, query: str) -> list[Any]:
+    found: list[Any] = ask(api, "GET", f"/allocation_candidates?{query}")["allocation_requests"]
     return found
 
 
 def place(api: Api, query: str) -> str:
     """Ask and take the first candidate, as nova does; return the consumer."""
     consumer = str(uuid.uuid4())
-    assert api.put(f"/allocations/{consumer}", proposed(ask(api, query)[0])).status_code == 204
+    assert api.put(f"/allocations/{consumer}", proposed(candidates(api, query)[0])).status_code == 204
     return consumer
 
 
@@ -103,8 +86,8 @@ def test_work_is_learnt_with_the_models_that_it_insists_on(worker: Api, *, by_cl
 def test_neither_retries_nor_refusals_nor_resizes_count(worker: Api) -> None:
     consumer = place(worker, HALF)
     for _ in range(20):
-        ask(worker, f"resources=VCPU:2&resources_G={GPU}:1000&required_G={A}")  # and takes nothing
-        assert not ask(worker, f"{HALF_OF_A}&member_of={uuid.uuid4()}")
+        candidates(worker, f"resources=VCPU:2&resources_G={GPU}:1000&required_G={A}")  # and takes nothing
+        assert not candidates(worker, f"{HALF_OF_A}&member_of={uuid.uuid4()}")
     held = worker.get(f"/allocations/{consumer}").json
     assert worker.put(f"/allocations/{consumer}", held).status_code == 204
     save(worker)
@@ -117,7 +100,7 @@ def test_what_was_learnt_is_in_force_after_a_restart(worker: Api, start: Start) 
     since = worker.get("/planner/v1/profiles").json["learnt"]["packing"]["since"]
     restarted = start()
     assert learnt(restarted) == {(A,): 1}
-    ask(restarted, HALF)
+    candidates(restarted, HALF)
     assert learnt(restarted) == {(A,): 1}
     assert restarted.get("/planner/v1/profiles").json["learnt"]["packing"]["since"] == since is not None
 
@@ -125,7 +108,7 @@ def test_what_was_learnt_is_in_force_after_a_restart(worker: Api, start: Start) 
 def test_workers_learn_together_though_one_asks_and_another_takes(worker: Api, start: Start) -> None:
     workers = [worker, start(), start(), start()]
     for asking, taking in zip(workers, [*workers[1:], worker], strict=True):
-        assert taking.put(f"/allocations/{uuid.uuid4()}", proposed(ask(asking, HALF_OF_A)[0])).status_code == 204
+        assert taking.put(f"/allocations/{uuid.uuid4()}", proposed(candidates(asking, HALF_OF_A)[0])).status_code == 204
     together([lambda api=api: save(api) for api in workers])
     for api in workers:
         save(api)
@@ -138,9 +121,7 @@ def test_the_first_work_counts_soon(worker: Api) -> None:
     for number in range(16):
         place(worker, HALF_OF_A if number < 8 else HALF)
         worker.get("/")  # begins what is due
-        for work in worker.app.extensions["placement"].background:
-            if work.thread is not None:
-                work.thread.join()
+        wait_for_background(worker.app)
         in_force.append(learnt(worker))
     assert in_force == [{}] * 7 + [{(A,): 8}] * 8 + [{(A,): 8, (): 8}]
 

@@ -1,11 +1,12 @@
-"""The metrics: what is counted, who may see it, and that several processes add up."""
+"""The metrics: what is counted, who may see it, that several processes add up, and the headroom of each flavor."""
 
 import dataclasses
 import json
 import os
 import re
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -13,15 +14,13 @@ import yaml
 
 from placement import __version__
 from placement.api.planner.journal_feed import Following
-from placement.app import create_app
 from placement.errors import ConfigurationError
-from placement.settings import DatabaseSettings, MetricsSettings, Settings
+from placement.settings import HeadroomSettings, MetricsSettings, PlannerSettings
 from placement.store.journal.order import Cursor
 from placement.store.journal.reading import EntryFilter
 from placement.telemetry.record import THREADS, ThreadUse
 from placement.telemetry.shared_directory import VARIABLE, shared_directory
-from tests.api.conftest import Api
-from tests.api.test_allocation_candidates import with_limits
+from tests.api.conftest import Api, serving, with_limits
 from tests.clouds import allocate, provider
 from tests.stored_clouds import stored
 
@@ -37,22 +36,20 @@ ALERTS = SAMPLES / "prometheus/alerts.yaml"
 def start(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Api]]:
     """Start applications with metrics, on a database of each kind."""
     monkeypatch.delenv(VARIABLE, raising=False)
-    started: list[Api] = []
 
-    def begin(**options: object) -> Api:
+    def begin(flavors: Mapping[str, str] | None = None, headroom: HeadroomSettings | None = None, **options) -> Api:
         metrics = MetricsSettings(enabled=True, directory=str(tmp_path / "metrics"))
-        settings = Settings(database=DatabaseSettings(connection=database_url), auth_strategy="noauth2")
-        started.append(Api(create_app(dataclasses.replace(settings, metrics=dataclasses.replace(metrics, **options)))))
-        return started[-1]
+        private = frozenset({'a "large" one'} & {*(flavors or {})})
+        planner = PlannerSettings(flavors=flavors or {}, private_flavors=private, aggregates=AGGREGATES)
+        settings = {"metrics": dataclasses.replace(metrics, **options), "headroom": headroom or HeadroomSettings()}
+        return running.enter_context(serving(database_url, planner=planner, **settings))
 
-    yield begin
-    for api in started:
-        api.app.extensions["placement"].database.dispose()
+    with ExitStack() as running:
+        yield begin
     os.environ.pop(VARIABLE, None)
 
 
 def shown(api: Api) -> dict[str, float]:
-    """Return the metrics by name and labels."""
     with api.get("/metrics") as answer:
         lines = answer.text.splitlines()
     pairs = (line.rpartition(" ") for line in lines if not line.startswith("#"))
@@ -98,12 +95,12 @@ def test_the_cause_is_that_of_the_group_that_nobody_can_serve(start: Callable[..
 
 def test_searches_retries_and_connections_are_counted(start: Callable[..., Api]) -> None:
     api = start()
-    call = api.call
+    call = api
     stored(api.app, provider("h1", VCPU=8), provider("h2", VCPU=8))
     for amount in (1, 9):
         call("GET", f"/allocation_candidates?resources=VCPU:{amount}", "1.39")
-    api.app.extensions["placement"].database.note_retry("deadlock")
-    api.app.extensions["placement"].database.note_fault("disk full", "No space left on device", kind="write")
+    api.database.note_retry("deadlock")
+    api.database.note_fault("disk full", "No space left on device", kind="write")
     found = shown(api)
     assert found["placement_candidate_search_seconds_count"] == 2
     assert found["placement_candidate_search_candidates_sum"] == 2
@@ -119,7 +116,7 @@ def test_searches_retries_and_connections_are_counted(start: Callable[..., Api])
 def test_a_search_that_runs_out_of_steps_is_counted_whatever_it_found(start):
     api = start()
     stored(api.app, provider("h1", VCPU=8, DISK_GB=9))
-    with_limits(api.app, steps_per_tree=0, steps_per_request=0)
+    with_limits(api, steps_per_tree=0, steps_per_request=0)
     assert api.get("/allocation_candidates?resources=VCPU:1,DISK_GB:1").status_code == 503
     found = shown(api)
     assert found["placement_candidate_search_budget_hits_total"] == 1
@@ -128,7 +125,7 @@ def test_a_search_that_runs_out_of_steps_is_counted_whatever_it_found(start):
 
 def test_capacity_has_the_names_of_the_openstack_exporter(start: Callable[..., Api]) -> None:
     api = start()
-    call = api.call
+    call = api
     cloud = stored(api.app, provider('the "host"', VCPU=8))
     allocate(call, cloud.providers['the "host"'], {"VCPU": 3})
     labels = r'{hostname="the \"host\"",resourcetype="VCPU"}'
@@ -147,7 +144,7 @@ def test_capacity_has_the_names_of_the_openstack_exporter(start: Callable[..., A
 def test_what_consumers_hold_is_shown_if_it_is_wanted(start: Callable[..., Api]) -> None:
     api = start(allocations=True)
     host = stored(api.app, provider("h1", VCPU=8, DISK_GB=9)).providers["h1"]
-    consumer = allocate(api.call, host, {"VCPU": 3, "DISK_GB": 2})
+    consumer = allocate(api, host, {"VCPU": 3, "DISK_GB": 2})
     name = f'openstack_placement_resource_provider_allocations{{hostname="h1",uuid="{consumer}",resourcetype="%s"}}'
     found = shown(api)
     assert (found[name % "VCPU"], found[name % "DISK_GB"]) == (3, 2)
@@ -206,7 +203,7 @@ def test_an_address_without_a_port_is_refused() -> None:
 
 def shown_after_anything(api: Api) -> set[str]:
     """Return the names of all metrics, once everything that they count has happened."""
-    server = api.app.extensions["placement"]
+    server = api.server
     stored(api.app, provider("h1", VCPU=8))
     api.get("/allocation_candidates?resources=VCPU:1").close()
     server.meters.found_nothing("capacity")
@@ -256,7 +253,7 @@ def test_threads_and_the_queue_are_those_of_the_server(start: Callable[..., Api]
 def test_the_journal_and_its_listeners_are_shown(start: Callable[..., Api]) -> None:
     api = start()
     stored(api.app, provider("h1", VCPU=8))
-    listeners = api.app.extensions["placement"].listeners
+    listeners = api.server.listeners
     listener = listeners.admit(Following(EntryFilter(), 10, Cursor()))
     found = shown(api)
     assert found["placement_journal_rows"] >= 2
@@ -275,3 +272,67 @@ def test_what_the_cache_answers_is_counted(start: Callable[..., Api]) -> None:
     found = shown(api)
     assert 1 <= found["placement_candidate_cache_hits_total"] < found["placement_candidate_search_seconds_count"]
     assert found['placement_caches_read_timestamp_seconds{of="trees"}'] > 1.7e9
+
+
+pytestmark = pytest.mark.any_database
+
+FLAVORS = {"small": "resources=VCPU:2", 'a "large" one': "resources=VCPU:6"}
+ZONE, RACK = str(uuid.uuid4()), str(uuid.uuid4())
+AGGREGATES = {"zone": {'the "first"': (ZONE,)}, "rack": {"r1": (RACK,)}}
+SMALL, LARGE = [
+    f'openstack_free_capacity_by_flavor_total{{flavor_name="{name}",public="{public}"}}'
+    for name, public in (("small", True), (r"a \"large\" one", False))
+]
+
+
+def counted(api: Api) -> dict[str, float]:
+    api.get("/metrics").close()
+    api.server.meters.headroom.counting.thread.join()
+    lines = api.server.meters.headroom.lines()
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+
+def test_each_flavor_is_counted_in_the_background(start: Callable[..., Api]) -> None:
+    api = start(FLAVORS, HeadroomSettings(seconds=3600))
+    cloud = stored(api.app, provider("h1", VCPU=8), provider("h2", VCPU=8))
+    assert counted(api) == {SMALL: 8, LARGE: 2}
+    allocate(api, cloud.providers["h1"], {"VCPU": 4})
+    assert counted(api) == {SMALL: 8, LARGE: 2}, "a count is not repeated before its time"
+    text = api.get("/metrics").text
+    assert "# TYPE openstack_free_capacity_by_flavor_total gauge\n" + f"{SMALL} 8\n" in text
+
+
+def test_a_request_may_count_all_flavors_of_the_server_however_many(start: Callable[..., Api]) -> None:
+    """The limit on a request's own list is not one on what the operator has."""
+    api = start(flavors={f"f{number}": f"resources=VCPU:{number + 1}" for number in range(300)})
+    stored(api.app, provider("h1", VCPU=8))
+    assert len(api.post("/planner/v1/headroom", {}).json["headroom"]) == 300
+
+
+def test_hosts_are_told_where_that_is_asked_for(start: Callable[..., Api]) -> None:
+    api = start(FLAVORS, HeadroomSettings(seconds=3600, by_hypervisor=True))
+    part = provider("part", aggregates=["first"])
+    named = {"first": ZONE, "rack": RACK}
+    stored(api.app, provider("h1", part, VCPU=8), provider("h2", VCPU=4, aggregates=["rack"]), aggregates=named)
+    found = counted(api)
+    name = 'openstack_free_capacity_hypervisor_by_flavor{hypervisor="%s",flavor_name="small",az_aggregate="%s",%s}'
+    assert found[name % ("h1", r"the \"first\"", 'project_aggregate=""')] == 4
+    assert found[name % ("h2", "", 'project_aggregate=""')] == 2
+
+
+def test_a_flavor_of_what_there_is_not_yet_is_left_out(start: Callable[..., Api]) -> None:
+    api = start({"small": "resources=VCPU:2", "odd": "resources=CUSTOM_NOT_YET:1"}, HeadroomSettings(seconds=3600))
+    stored(api.app, provider("h1", VCPU=8))
+    assert counted(api) == {SMALL: 4}
+
+
+def test_a_flavor_that_is_no_request_stops_the_start(start: Callable[..., Api]) -> None:
+    with pytest.raises(ConfigurationError, match=r"flavors\.odd: "):
+        start({"odd": "resources=VCPU"})
+
+
+def test_the_flavors_of_the_server_are_counted_where_no_requests_are_sent(start: Callable[..., Api]) -> None:
+    api = start(FLAVORS)
+    stored(api.app, provider("h1", VCPU=8))
+    found = api.post("/planner/v1/headroom", {}).get_json()["headroom"]
+    assert {name: one["fits"] for name, one in found.items()} == {"small": 4, 'a "large" one': 1}

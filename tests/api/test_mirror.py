@@ -9,12 +9,13 @@ import pytest
 
 from tests.api.conftest import Api
 from tests.claims import claimed, entry, make_provider, new_uuid
-from tests.mirror import SCRIPT, mirror_example
+from tests.example_scripts import DIRECTORY
+from tests.example_scripts import example as loaded
 
 
 @pytest.fixture(scope="module")
 def example() -> ModuleType:
-    return mirror_example()
+    return loaded("mirror")
 
 
 def change(api: Api, choice: random.Random, providers: list[str], consumers: list[str]) -> None:
@@ -103,7 +104,7 @@ def test_a_mirror_follows_classes_and_traits_that_are_renamed_and_go_and_whose_i
 
 
 def test_it_has_fewer_than_fifty_lines_of_code():
-    tree = ast.parse(SCRIPT.read_text())
+    tree = ast.parse((DIRECTORY / "mirror.py").read_text())
     told = [
         node for node in ast.walk(tree) if isinstance(node, ast.Module | ast.FunctionDef) and ast.get_docstring(node)
     ]

@@ -3,7 +3,6 @@
 import json
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from placement.cli.simulation.packing import FillingHosts
 from placement.cli.simulation.traces import Trace
 from placement.settings import DatabaseSettings, Settings
 from placement.settings.planner.sections import load_planner
-from tests.api.conftest import Api
+from tests.api.conftest import Api, wait_for_background
 from tests.bench.packing_cloud import GPU, LearningHosts, claim, names, nodes, profile, query
 from tests.bench.rows import write_trees
 from tests.bench.work import OWNER
@@ -27,7 +26,6 @@ SAMPLE = Path(__file__).parents[1] / "data" / "openb"
 
 @pytest.fixture(params=["default", "gpuspec33", "multigpu40"])
 def trace(request: pytest.FixtureRequest) -> Trace:
-    """One workload."""
     return traces.read(SAMPLE, request.param)
 
 
@@ -46,8 +44,8 @@ def server(
     file = directory / "planner.yaml"
     parts["fragmentation"] = {key: of for key, of in {**parts["fragmentation"], **changes}.items() if of is not None}
     file.write_text(json.dumps({"profiles": {"packing": parts}, "default_profile": "packing"}))
-    settings = Settings(database=DatabaseSettings(connection=url), auth_strategy="noauth2")
-    app = create_app(replace(settings, planner=load_planner(file)))
+    settings = Settings(database=DatabaseSettings(connection=url), auth_strategy="noauth2", planner=load_planner(file))
+    app = create_app(settings)
     api = Api(app)
     for path in names(trace):
         api.put(path)
@@ -91,9 +89,7 @@ def test_a_server_that_learns_places_what_the_learning_library_places(
     for task in trace.arrivals(42, percent=100):
         assert by_get(api, task) == library.place(task)
         api.get("/")  # begins what is due
-        for work in app.extensions["placement"].background:
-            if work.thread is not None:
-                work.thread.join()
+        wait_for_background(app)
     assert free_gpus(api) == sorted(
         sorted(device.free for device in host.devices) for host in library.filling.hosts if host.devices
     )

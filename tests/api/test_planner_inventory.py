@@ -28,7 +28,7 @@ def cloud(api: Api) -> dict[str, str]:
         provider("bare"),
         aggregates=AGGREGATES,
     )
-    allocate(api.call, built.providers["h1"], {"VCPU": 3})
+    allocate(api, built.providers["h1"], {"VCPU": 3})
     return dict(built.providers)
 
 
@@ -80,18 +80,3 @@ def test_many_providers_come_in_several_portions(api: Api) -> None:
     made = stored(api.app, *[provider(f"host{number}") for number in range(2 * PROVIDERS_AT_ONCE + 1)])
     assert {one["name"] for one in listed(api)} == {*made.providers}
     assert api.get(PATH).is_streamed
-
-
-@pytest.mark.parametrize(
-    ("query", "sentence"),
-    [
-        ("?colour=red", "'colour' was unexpected"),
-        ("?resources=VCPU", "Badly formed resources parameter"),
-        ("?resources=CUSTOM_NONE:1", "No such resource class CUSTOM_NONE"),
-        ("?required=CUSTOM_NONE", "No such trait(s): CUSTOM_NONE"),
-    ],
-)
-def test_what_cannot_be_asked_is_refused(api: Api, query: str, sentence: str) -> None:
-    answer = api.get(PATH + query)
-    assert answer.status_code == 400
-    assert sentence in answer.text

@@ -13,7 +13,6 @@ from tests.stored_clouds import stored
 
 @pytest.fixture
 def make(api):
-    """Build a cloud of tree literals over HTTP."""
     return lambda *roots: stored(api.app, *roots)
 
 

@@ -1,17 +1,14 @@
 """``placement simulate`` decides as the server does: the same jobs, one after the other, get the same places."""
 
-from dataclasses import replace
-
 import pytest
 from flask import Flask
 
-from placement.app import create_app
 from placement.cli.simulation.cloud import LEVELS, Cloud, SimulatedServer, servers
 from placement.cli.simulation.policies import PROFILES, policies
 from placement.cli.simulation.workload import Job, Load, trace
 from placement.domain.search_plan import plan_for
 from placement.settings import PlannerSettings, RankingSettings
-from tests.api.conftest import Api
+from tests.api.conftest import with_settings
 from tests.clouds import Cloud as Built
 from tests.clouds import Provider
 from tests.stored_clouds import stored
@@ -31,7 +28,6 @@ def described(server: SimulatedServer, provider: int) -> Provider:
 
 
 def asked_of(job: Job) -> str:
-    """Return the job's request as a query string."""
     parts = []
     for group in job.request.groups:
         wanted = ",".join(f"{name}:{amount}" for name, amount in group.resources.items())
@@ -44,7 +40,7 @@ def asked_of(job: Job) -> str:
 def test_the_server_gives_every_job_the_same_place(app: Flask, policy: str) -> None:
     planner = PlannerSettings(profiles=PROFILES, default_profile="fit" if policy == "unordered" else policy)
     ranking = RankingSettings(enabled=policy != "unordered")
-    api = Api(create_app(replace(app.extensions["placement"].settings, planner=planner, ranking=ranking)))
+    api = with_settings(app, planner=planner, ranking=ranking)
 
     built: Built = stored(api.app, *(described(server, server.root) for server in SERVERS))
     cloud, choose = Cloud(SERVERS), policies(1)[policy]
@@ -63,7 +59,7 @@ def test_the_server_gives_every_job_the_same_place(app: Flask, policy: str) -> N
         assert {uuid: entry["resources"] for uuid, entry in answers[0]["allocations"].items()} == taken
         cloud.place(plan, *found)
         body = {"allocations": answers[0]["allocations"], "project_id": "p", "user_id": "u"}
-        status, _answer = api.call("PUT", f"/allocations/{job_uuid(placed)}", "1.12", body)
+        status, _answer = api("PUT", f"/allocations/{job_uuid(placed)}", "1.12", body)
         assert status == 204
         placed += 1
     assert 0 < placed < len(JOBS)

@@ -12,9 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from placement.app import create_app
-from placement.settings import DatabaseSettings, Settings
-from tests.api.conftest import Api
+from tests.api.conftest import Api, serving
 from tests.examples import examples
 
 CLASSES = ("VCPU", "MEMORY_MB")
@@ -147,13 +145,8 @@ def flat(of_consumer: dict[str, dict[str, int]]) -> dict[tuple[str, str], int]:
 
 @pytest.fixture
 def apis(sqlite_url, postgresql_url):
-    apps = [
-        create_app(Settings(database=DatabaseSettings(connection=url), auth_strategy="noauth2"))
-        for url in (sqlite_url, postgresql_url)
-    ]
-    yield [Api(app) for app in apps]
-    for app in apps:
-        app.extensions["placement"].database.dispose()
+    with serving(sqlite_url) as sqlite, serving(postgresql_url) as postgresql:
+        yield [sqlite, postgresql]
 
 
 def test_random_operations_keep_to_the_model(apis):

@@ -1,7 +1,12 @@
-"""Clouds written as rows equal clouds created by requests."""
+"""Clouds and hosts that tests write as rows equal those that requests create."""
+
+import json
+import re
 
 from tests.api.conftest import Api
-from tests.clouds import SHARES, Cloud, build, provider
+from tests.claims import ask
+from tests.clouds import SHARES, build, provider
+from tests.planner_hosts import names_of, register, script
 from tests.stored_clouds import stored
 
 CLOUD = (
@@ -15,23 +20,34 @@ CLOUD = (
 )
 
 
-def told(api: Api, cloud: Cloud) -> dict[str, list[object]]:
-    """Return what the API shows of each provider, with the literal's names for uuids."""
-    names = {uuid: name for name, uuid in [*cloud.providers.items(), *cloud.aggregates.items()]}
-    found = {}
-    for name, uuid in cloud.providers.items():
-        path = f"/resource_providers/{uuid}"
-        shown = api.get(path).json
-        own = [shown["generation"], names.get(shown["parent_provider_uuid"]), names[shown["root_provider_uuid"]]]
-        aggregates = {names[one] for one in api.get(f"{path}/aggregates").json["aggregates"]}
-        traits = {*api.get(f"{path}/traits").json["traits"]}
-        found[name] = [*own, api.get(f"{path}/inventories").json, aggregates, traits]
-    return found
+def told(api: Api, names: dict[str, str], host: str = "host") -> list[dict[str, object]]:
+    """Return everything the API shows of some providers, with their names for uuids, and "host" for the host's name."""
+    shown = []
+    for uuid in sorted(names_of(api).keys() & names, key=lambda uuid: names[uuid]):
+        for part in ("", "/inventories", "/traits", "/aggregates", "/usages"):
+            text = json.dumps(ask(api, "GET", f"/resource_providers/{uuid}{part}"))
+            for each, name in names.items():
+                text = text.replace(each, name)
+            document = json.loads(re.sub(rf"(?<=[\"/]){host}\b", "host", text))
+            shown.append({key: sorted(of, key=repr) if isinstance(of, list) else of for key, of in document.items()})
+    return shown
 
 
 def test_a_cloud_written_as_rows_is_what_requests_make(api: Api) -> None:
-    written = told(api, build(api.call, *CLOUD))
-    for name in ("nic", "numa0", "numa1", "host", "pool"):
-        found = api.get(f"/resource_providers?name={name}").json["resource_providers"]
-        assert api.delete(f"/resource_providers/{found[0]['uuid']}").status_code == 204
-    assert told(api, stored(api.app, *CLOUD)) == written
+    seen = []
+    for make in (lambda: build(api, *CLOUD), lambda: stored(api.app, *CLOUD)):
+        made = make()
+        seen.append(told(api, {uuid: name for name, uuid in [*made.providers.items(), *made.aggregates.items()]}))
+        for name in ("nic", "numa0", "numa1", "host", "pool"):
+            ask(api, "DELETE", f"/resource_providers/{made.providers[name]}")
+    assert seen[0] == seen[1]
+
+
+def test_a_host_written_as_rows_is_what_the_script_makes(api: Api) -> None:
+    script.register(lambda method, path, body: ask(api, method, path, body=body), "requests")
+    register(api, "rows")
+    by_host = {
+        host: {u: n for u, n in names_of(api).items() if n.split("-")[0] == host} for host in ("requests", "rows")
+    }
+    assert len(by_host["rows"]) == 23
+    assert told(api, by_host["rows"], "rows") == told(api, by_host["requests"], "requests")

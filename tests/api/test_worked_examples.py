@@ -23,7 +23,7 @@ def test_a_query_has_exactly_the_candidates_of_the_guide(api: Api, example: Exam
 @pytest.mark.parametrize(("roots", "query"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_a_query_the_guide_rules_out_is_refused(api: Api, roots: tuple[Provider, ...], query: str) -> None:
     cloud = stored(api.app, *roots)
-    assert api.call("GET", _url(cloud, query), "1.39")[0] == 400
+    assert api("GET", _url(cloud, query), "1.39")[0] == 400
 
 
 def test_the_provider_of_a_group_without_resources_stands_in_the_mappings_only(api: Api) -> None:
@@ -39,7 +39,7 @@ def test_the_provider_of_a_group_without_resources_stands_in_the_mappings_only(a
 
 
 def _allocation_requests(api: Api, cloud: Cloud, query: str) -> list[Any]:
-    status, document = api.call("GET", _url(cloud, query), "1.39")
+    status, document = api("GET", _url(cloud, query), "1.39")
     assert status == 200, document
     found: list[Any] = document["allocation_requests"]
     return found

@@ -23,7 +23,6 @@ Opening = Callable[..., AbstractContextManager[Visit]]
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """A running Chromium."""
     if chromium_path() is None:
         message = "needs Chromium (Debian's package chromium) on the PATH"
         (pytest.fail if is_required() else pytest.skip)(message)
@@ -35,7 +34,6 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server with the demo cloud."""
     with served_cloud(tmp_path_factory.mktemp("server")) as served:
         yield served
 

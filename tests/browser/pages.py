@@ -14,7 +14,6 @@ EMPTY = (
 
 
 def trying(query: str) -> str:
-    """Return the page that tries a request."""
     return f"/request?{urlencode({'query': query})}"
 
 

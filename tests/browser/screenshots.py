@@ -26,7 +26,6 @@ MAP = "console-map.png"
 
 
 def main(directory: Path) -> None:
-    """Recreate all pictures."""
     if chromium_path() is None:
         sys.exit("The pictures need Chromium (Debian's package chromium) on the PATH.")
     directory.mkdir(parents=True, exist_ok=True)

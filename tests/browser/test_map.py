@@ -13,7 +13,6 @@ ASKED = "/map?query=g1.large"
 
 @pytest.fixture(scope="module")
 def racks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server with 1,000 hosts."""
     with served_racks(tmp_path_factory.mktemp("racks")) as served:
         yield served
 
@@ -65,7 +64,6 @@ def test_a_phone_shows_all_cells_without_scrolling_sideways(browser: Any, racks:
 
 @pytest.fixture(scope="module")
 def zones(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server with 10,000 hosts."""
     with served_racks(tmp_path_factory.mktemp("zones"), hosts=10_000, sparse=True) as served:
         yield served
 

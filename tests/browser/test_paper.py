@@ -14,7 +14,6 @@ EXACT = """() => [...document.querySelectorAll('.bar, .cells button')].filter(
 
 @pytest.fixture
 def paper(opening: Opening) -> Iterator[Visit]:
-    """A visit in print."""
     with opening(viewport={"width": 794, "height": 1123}) as seen:
         seen.page.emulate_media(media="print")
         yield seen
@@ -33,7 +32,6 @@ def test_paper_has_what_the_page_tells_without_what_is_clicked(paper: Visit, nam
 
 
 def colours(seen: Visit, selector: str, property_: str) -> set[str]:
-    """Return the colours of elements."""
     script = "([selector, name]) => [...document.querySelectorAll(selector)].map(one => getComputedStyle(one)[name])"
     return set(seen.page.evaluate(script, [selector, property_]))
 

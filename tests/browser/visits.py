@@ -46,7 +46,6 @@ class Visit:
         return self.page
 
     def note(self, fault: str) -> None:
-        """Record an error."""
         if self.overlooked is None or self.overlooked not in fault:
             self.faults.append(fault)
 

@@ -9,8 +9,8 @@ from sqlalchemy import select
 from placement.store.connection.database import Database
 from placement.store.tables import placement_journal
 from tests.api.conftest import Api
-from tests.concurrency.test_planner_claims import HOSTS, ONE, PAIR, check_successes, claim, gpus, statuses
-from tests.concurrency.together import check_books, together
+from tests.concurrency.test_planner_claims import HOSTS, ONE, PAIR, check_successes, claim, gpus
+from tests.concurrency.together import check_books, statuses, together
 from tests.gathering import GatheredBatches
 from tests.planner_hosts import consumer, register
 

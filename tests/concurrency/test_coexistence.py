@@ -16,6 +16,7 @@ from sqlalchemy import select
 from placement.store.connection.database import Database
 from placement.store.tables import resource_providers
 from tests import reference, servers
+from tests.claims import make_provider, old_entry
 from tests.concurrency.together import together
 from tests.databases import Pool, open_database
 from tests.http_calls import HttpCalls
@@ -62,22 +63,12 @@ def _serving(directory: Path, installation: servers.Installation, sections: serv
 
 
 def make_providers(call: HttpCalls, count: int) -> list[str]:
-    """Create providers of ``UNITS`` units each."""
-    uuids = [str(uuid.uuid4()) for _ in range(count)]
-    for identity in uuids:
-        assert call("POST", "/resource_providers", "1.20", {"name": identity, "uuid": identity})[0] == 200
-        inventories = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": UNITS}}}
-        assert call("PUT", f"/resource_providers/{identity}/inventories", VERSION, inventories)[0] == 200
-    return uuids
+    return [make_provider(call, VCPU=UNITS) for _ in range(count)]
 
 
 def body(amounts: dict[str, int], generation: int | None) -> dict[str, Any]:
-    return {
-        "allocations": {identity: {"resources": {"VCPU": amount}} for identity, amount in amounts.items()},
-        "project_id": "project",
-        "user_id": "user",
-        "consumer_generation": generation,
-    }
+    shares = {identity: {"VCPU": amount} for identity, amount in amounts.items()}
+    return old_entry(shares, consumer_generation=generation)
 
 
 def claims_until_full(call: HttpCalls, providers: Sequence[str], seed: int) -> Callable[[], Statuses]:
@@ -99,7 +90,6 @@ def claims_until_full(call: HttpCalls, providers: Sequence[str], seed: int) -> C
 
 
 def any_writes(call: HttpCalls, providers: Sequence[str], seed: int) -> Callable[[], Statuses]:
-    """Claim, replace, move and release at random."""
     choice = random.Random(seed)
 
     def client() -> Statuses:

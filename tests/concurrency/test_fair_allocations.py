@@ -1,6 +1,5 @@
 """``[fair_share] enforce = plain`` under concurrency: nobody gets more than is fair, and nobody waits forever."""
 
-from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -11,7 +10,7 @@ from placement.store.connection.database import Database
 from tests.api.conftest import Api
 from tests.api.test_fair_allocations import CODE, serving
 from tests.claims import ask, claimed, entry, make_provider, new_uuid
-from tests.concurrency.together import check_books, together
+from tests.concurrency.together import check_books, statuses, together
 
 CLIENTS = 12
 
@@ -24,10 +23,6 @@ def fair(app: Flask) -> Api:
 def claim(fair: Api, provider: str, gpus: int, project: str = "ann") -> Callable[[], TestResponse]:
     body = entry({provider: {"PGPU": gpus}}, project_id=project)
     return lambda: Api(fair.app).put(f"/allocations/{new_uuid()}", body)
-
-
-def statuses(answers: list[TestResponse]) -> Counter[int]:
-    return Counter(answer.status_code for answer in answers)
 
 
 def held(api: Api, project: str) -> int:

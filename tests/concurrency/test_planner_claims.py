@@ -10,7 +10,7 @@ from werkzeug.test import TestResponse
 from placement.store.connection.database import Database
 from tests.api.conftest import Api
 from tests.claims import ask, entry, held, new_uuid, used
-from tests.concurrency.together import check_books, together
+from tests.concurrency.together import check_books, statuses, together
 from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, register, uuid_of
 
 CLIENTS = 24
@@ -26,12 +26,7 @@ def claim(app: Flask, body: dict) -> Callable[[], TestResponse]:
     return lambda: Api(app).post(CLAIMS, body)
 
 
-def statuses(answers: list[TestResponse]) -> Counter[int]:
-    return Counter(answer.status_code for answer in answers)
-
-
 def gpus(api: Api) -> list[int]:
-    """Return the usage of each GPU."""
     return [used(api, uuid_of(f"{host}-gpu{number}"))["PGPU"] for host in HOSTS for number in range(8)]
 
 
@@ -136,12 +131,10 @@ def test_gangs_singles_and_parts_of_gangs_share_what_there_is(
 
 
 def members_of(answer: TestResponse) -> list[dict[str, Any]]:
-    """Return the result of each member of a claim."""
     found: list[dict[str, Any]] = answer.json.get("members", [answer.json])
     return found
 
 
 def was_without_room(answer: TestResponse) -> bool:
-    """Return whether a claim was refused because there was no room."""
     refused = [*answer.json.get("refused", ()), *answer.json.get("errors", ())]
     return any(one["code"] == "placement.planner.no_room" and one.get("complete", True) for one in refused)

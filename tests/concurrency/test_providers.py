@@ -9,9 +9,9 @@ from sqlalchemy import text
 
 from placement.domain.inventory import Inventory
 from placement.domain.provider import Move, ProviderFilter
-from placement.errors import ConcurrentUpdate, DuplicateName, PlacementError
+from placement.errors import DuplicateName, PlacementError
 from placement.services import providers as service
-from placement.services.inventories import NewInventories, add_inventory, replace_inventories
+from placement.services.inventories import NewInventories, add_inventory
 from placement.services.names import (
     delete_class,
     delete_trait,
@@ -82,22 +82,6 @@ def test_two_roots_cannot_go_below_each_other(database: Database) -> None:
         check_trees(database)
 
 
-def test_a_child_belongs_to_the_tree_that_its_parent_moved_to(database: Database) -> None:
-    for number in range(ROUNDS):
-        old, new = make(database, f"old {number}"), make(database, f"new {number}")
-        parent = make(database, f"parent {number}", old)
-        births = [
-            attempt(
-                service.create_provider, database, uuid=new_uuid(), name=f"child {number}.{child}", parent_uuid=parent
-            )
-            for child in range(4)
-        ]
-        results = together([move(database, parent, new), *births])
-        assert refusals(results) == {}
-        check_trees(database)
-        assert len(service.providers(database, ProviderFilter(in_tree=new)).rows) == 6
-
-
 def test_providers_that_move_at_random_stay_in_trees(database: Database) -> None:
     choice = random.Random(1)
     uuids = [make(database, f"provider {number}") for number in range(8)]
@@ -113,17 +97,6 @@ def test_of_many_providers_of_one_name_there_is_one(database: Database) -> None:
             attempt(service.create_provider, database, uuid=new_uuid(), name=f"same {number}") for _ in range(CLIENTS)
         ]
         assert refusals(together(makers)) == {DuplicateName: CLIENTS - 1}
-
-
-def test_of_many_writes_that_saw_one_generation_one_succeeds(database: Database) -> None:
-    uuid = make(database, "provider")
-    for generation in range(0, 2 * ROUNDS, 2):
-        writes = [attempt(replace_inventories, database, uuid, SOME, generation=generation) for _ in range(CLIENTS)]
-        results = together(writes)
-        assert refusals(results) == {ConcurrentUpdate: CLIENTS - 1}
-        assert [result for result in results if isinstance(result, int)] == [generation + 1]
-        none = NewInventories({}, may_be_all_reserved=True)
-        replace_inventories(database, uuid, none, generation=generation + 1)
 
 
 def test_writes_that_name_no_generation_all_succeed(database: Database) -> None:
@@ -172,21 +145,3 @@ def test_a_trait_cannot_go_while_it_is_given(database: Database) -> None:
         assert rows(database, nameless) == []
         for uuid in uuids:
             service.delete_provider(database, uuid)
-
-
-def test_nothing_is_left_of_a_provider_that_was_written_to_while_it_went(database: Database) -> None:
-    for number in range(ROUNDS):
-        uuid = make(database, f"provider {number}", make(database, f"root {number}"))
-        results = together(
-            [
-                attempt(service.delete_provider, database, uuid),
-                attempt(replace_inventories, database, uuid, SOME, generation=0),
-                attempt(replace_aggregates, database, uuid, [new_uuid()]),
-                attempt(service.create_provider, database, uuid=new_uuid(), name=f"c {number}", parent_uuid=uuid),
-            ]
-        )
-        assert not any(type(result) is PlacementError for result in results)
-        check_trees(database)
-        for table in ("inventories", "resource_provider_aggregates"):
-            orphans = f"SELECT * FROM {table} WHERE resource_provider_id NOT IN (SELECT id FROM resource_providers)"
-            assert rows(database, orphans) == []

@@ -17,7 +17,7 @@ CLIENTS = 6
 
 def made(api: Api, number: int) -> Cloud:
     """Create a host whose root was created last: claims lock it after its devices."""
-    cloud = build(api.call, provider(f"gpu{number}", PGPU=8), provider(f"host{number}", VCPU=100))
+    cloud = build(api, provider(f"gpu{number}", PGPU=8), provider(f"host{number}", VCPU=100))
     body = {"name": f"gpu{number}", "parent_provider_uuid": cloud.providers[f"host{number}"]}
     ask(api, "PUT", f"/resource_providers/{cloud.providers[f'gpu{number}']}", body=body)
     return cloud

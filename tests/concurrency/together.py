@@ -1,10 +1,12 @@
 """Starts requests at the same moment, and inspects what they left in the database."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from sqlalchemy import func, select
+from werkzeug.test import TestResponse
 
 from placement.store.connection.database import Database
 from placement.store.tables import allocations, consumers, inventories, provider_usages
@@ -36,6 +38,10 @@ def together(calls: Sequence[Callable[[], T]]) -> list[T]:
     assert not failures, failures
     assert len(results) == len(calls), "a request is still waiting"
     return [results[index] for index in range(len(calls))]
+
+
+def statuses(answers: Sequence[TestResponse]) -> Counter[int]:
+    return Counter(answer.status_code for answer in answers)
 
 
 def check_books(database: Database) -> None:

@@ -11,8 +11,9 @@ from typing import ClassVar
 
 from gabbi import fixture
 
-from tests.clouds import Call, Cloud, Provider, allocate, build, expect, provider
+from tests.clouds import Cloud, Provider, allocate, build, provider
 from tests.conformance import fixture_clouds as clouds
+from tests.http_calls import Call, ask
 
 RANDOM_NAMES = (
     *("RP_UUID", "RP_NAME", "RP_UUID1", "RP_NAME1", "RP_UUID2", "RP_NAME2", "PROJECT_ID", "ADMIN_PROJECT_ID"),
@@ -27,7 +28,7 @@ class APIFixture(fixture.GabbiFixture):
     call: ClassVar[Call]  # set for each file, because gabbi creates the instances itself
 
     def start_fixture(self) -> None:
-        found = expect(self.call, "GET", "/resource_providers", "1.0") if self._may_list() else {}
+        found = ask(self.call, "GET", "/resource_providers", "1.0") if self._may_list() else {}
         assert not found.get("resource_providers"), "each file needs an empty database"
         for name in RANDOM_NAMES:
             os.environ[name] = str(uuid.uuid4())
@@ -68,9 +69,9 @@ class AllocationFixture(APIFixture):
             os.environ[name] = str(uuid.uuid4())
         name, identity = os.environ["RP_NAME"], os.environ["RP_UUID"]
         disk = {"total": 2048, "step_size": 10, "min_unit": 10, "max_unit": 1000}
-        expect(self.call, "POST", "/resource_providers", "1.0", {"name": name, "uuid": identity})
+        ask(self.call, "POST", "/resource_providers", "1.0", {"name": name, "uuid": identity})
         for record in ({"resource_class": "DISK_GB", **disk}, {"resource_class": "VCPU", "total": 10, "max_unit": 10}):
-            expect(self.call, "POST", f"/resource_providers/{identity}/inventories", "1.0", record)
+            ask(self.call, "POST", f"/resource_providers/{identity}/inventories", "1.0", record)
         project, user = os.environ["PROJECT_ID"], os.environ["USER_ID"]
         other = os.environ["ALT_USER_ID"]
         os.environ["CONSUMER_0"] = allocate(self.call, identity, {"DISK_GB": 1000}, project=project, user=user)

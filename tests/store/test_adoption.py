@@ -17,9 +17,9 @@ from placement.store.lifecycle.reference_schema import SchemaRefused
 from tests import reference, servers
 from tests.api.conftest import Api
 from tests.claims import entry
-from tests.clouds import allocate, build, expect, provider
+from tests.clouds import allocate, build, provider
 from tests.databases import open_database
-from tests.http_calls import HttpCalls
+from tests.http_calls import HttpCalls, ask
 from tests.servers import Installation
 from tests.store.rows import VCPU, kept, run, summed
 from tests.store.rows import allocate as insert_allocations
@@ -145,16 +145,16 @@ def test_a_database_with_data_is_adopted_served_and_handed_back(
     migrate_reference("head")
     with servers.running_server(installed, directory) as url:
         call = HttpCalls(url)
-        usages = expect(call, "GET", f"/resource_providers/{host}/usages", "1.39")
+        usages = ask(call, "GET", f"/resource_providers/{host}/usages", "1.39")
         assert usages["usages"] == {"DISK_GB": 5}
-        assert expect(call, "GET", f"/resource_providers/{cloud.providers['numa0']}/usages", "1.39")["usages"] == {
+        assert ask(call, "GET", f"/resource_providers/{cloud.providers['numa0']}/usages", "1.39")["usages"] == {
             "VCPU": 7
         }
-        expect(call, "DELETE", f"/allocations/{new}", "1.39")
+        ask(call, "DELETE", f"/allocations/{new}", "1.39")
         for consumer in consumers[1:]:
-            expect(call, "DELETE", f"/allocations/{consumer}", "1.39")
+            ask(call, "DELETE", f"/allocations/{consumer}", "1.39")
         for name in ("gpu", "numa0", "host"):
-            expect(call, "DELETE", f"/resource_providers/{cloud.providers[name]}", "1.39")
+            ask(call, "DELETE", f"/resource_providers/{cloud.providers[name]}", "1.39")
 
 
 @pytest.mark.parametrize("revision", ["b4ed3a175331", "b5c396305c25", "422ece571366"])

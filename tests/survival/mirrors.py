@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from itertools import cycle
 from typing import Any
 
+from tests.example_scripts import example
 from tests.http_calls import TIMEOUT_S
-from tests.mirror import mirror_example
 from tests.survival.load import PAUSE_AFTER_ERROR_S, AtWork, Broken, send
 
-EXAMPLE = mirror_example()
+EXAMPLE = example("mirror")
 
 
 class _MirrorClient:

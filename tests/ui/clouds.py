@@ -61,7 +61,6 @@ class GrowingCloud:
             self._rows = rows_for(connection)
 
     def grow(self, hosts: int) -> None:
-        """Add this many hosts."""
         for index in range(self.hosts, self.hosts + hosts):
             self._rows.fill = 0.0 if index % 10 else 0.5
             self._rows.add_tree(nested(index))

@@ -13,7 +13,6 @@ from tests.ui.visitor import Visitor
 
 @pytest.fixture
 def settings(database_url: str) -> Settings:
-    """The settings of the application."""
     return Settings(database=DatabaseSettings(connection=database_url), auth_strategy="noauth2")
 
 
@@ -27,7 +26,6 @@ def app(settings: Settings) -> Iterator[Flask]:
 
 @pytest.fixture
 def visitor(app: Flask) -> Visitor:
-    """A visitor of its console, as the admin."""
     return Visitor(app)
 
 

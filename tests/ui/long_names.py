@@ -38,7 +38,6 @@ def compute_host(index: int) -> Node:
 
 
 def flat_host(index: int) -> Node:
-    """Return a host without nested providers."""
     return Node(f"std-{index:04}.{DOMAIN}", {"VCPU": 64, "MEMORY_MB": 262144, "DISK_GB": 2000}, (), (index % 8,))
 
 

@@ -15,7 +15,6 @@ MAX_RACKS = 1000
 
 
 def host_name(number: int, *, in_rack: int) -> str:
-    """Return the name of a host."""
     return f"gpu-b{number // in_rack:02}-{number % in_rack:02}{DOMAIN}"
 
 

@@ -2,16 +2,14 @@
 
 import csv
 import io
-from dataclasses import replace
 
 import pytest
 from flask import Flask
 
-from placement.app import create_app
 from placement.cli.demo import uuid_of
-from placement.settings import Settings
+from placement.settings import PlannerSettings
 from placement.settings.planner.values import OwnerNames
-from tests.api.conftest import Api
+from tests.api.conftest import Api, with_settings
 from tests.ui.visitor import Document, Visitor
 
 VM0, VM1, VOLUME0 = (uuid_of(name) for name in ("vm0", "vm1", "volume0"))
@@ -80,23 +78,21 @@ def test_what_a_consumer_took_and_gave_back_is_told_also_when_it_is_gone(app: Fl
 
 
 @pytest.fixture
-def named(settings: Settings) -> Settings:
-    """Names for a project and a user."""
+def named(app: Flask, demo: None) -> Visitor:
+    """A visitor of a server with names for a project and a user."""
     names = OwnerNames(projects={"blue": "Research"}, users={"somebody": "Ann"})
-    return replace(settings, planner=replace(settings.planner, names=names))
+    return Visitor(with_settings(app, planner=PlannerSettings(names=names)).app)
 
 
-def test_projects_and_users_go_by_their_names_and_are_found_by_them(named: Settings, demo: None) -> None:
-    visitor = Visitor(create_app(named))
-    rows = visitor.page("/ui/consumers?project=sear").table("Consumers")
+def test_projects_and_users_go_by_their_names_and_are_found_by_them(named: Visitor) -> None:
+    rows = named.page("/ui/consumers?project=sear").table("Consumers")
     assert {uuid: row[:2] for uuid, row in rows.items()} == {VM0: ["Research", "Ann"], VM1: ["Research", "Ann"]}
-    assert visitor.open("/ui/search?q=Research").headers["location"].endswith("/ui/project?id=blue")
-    page = visitor.page("/ui/project?id=blue")
-    assert "Project Research blue" in page.text
+    assert named.open("/ui/search?q=Research").headers["location"].endswith("/ui/project?id=blue")
+    assert "Project Research blue" in named.page("/ui/project?id=blue").text
 
 
-def test_a_list_can_be_had_as_a_file(named: Settings, demo: None) -> None:
-    answer = Visitor(create_app(named)).open("/ui/consumers?project=blue&format=csv")
+def test_a_list_can_be_had_as_a_file(named: Visitor) -> None:
+    answer = named.open("/ui/consumers?project=blue&format=csv")
     assert answer.headers["content-disposition"] == 'attachment; filename="consumers.csv"'
     rows = {row["consumer"]: row for row in csv.DictReader(io.StringIO(answer.text))}
     assert set(rows) == {VM0, VM1}

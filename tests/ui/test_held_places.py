@@ -7,9 +7,9 @@ from flask import Flask
 
 from placement.settings import DatabaseSettings, PlannerSettings, Settings
 from tests import clouds
+from tests.api.conftest import Api
 from tests.clouds import provider
 from tests.stored_clouds import stored
-from tests.ui.apis import calls_of
 from tests.ui.visitor import Visitor
 
 SWITCH, LOCK = "CUSTOM_HW_PCIE_SWITCH", "CUSTOM_PCIE_LOCK"
@@ -31,10 +31,9 @@ def host(name: str) -> clouds.Provider:
 @pytest.fixture
 def providers(app: Flask) -> dict[str, str]:
     """Two hosts with a GPU each: one consumer holds a switch exclusively, another uses the other host's GPU."""
-    call = calls_of(app)
     made = stored(app, host("held"), host("used"))
-    clouds.allocate(call, made.providers["held-switch0"], {LOCK: 10})
-    clouds.allocate(call, made.providers["used-gpu0"], {"PGPU": 1})
+    clouds.allocate(Api(app), made.providers["held-switch0"], {LOCK: 10})
+    clouds.allocate(Api(app), made.providers["used-gpu0"], {"PGPU": 1})
     return made.providers
 
 

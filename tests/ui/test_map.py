@@ -17,10 +17,10 @@ from placement.store.console.consumers import roots_of_project
 from placement.store.journal.reading import EntryFilter
 from placement.ui.map_address import look_back
 from tests import clouds
+from tests.api.conftest import Api
 from tests.api.test_statement_counts import statements
 from tests.clouds import provider
 from tests.stored_clouds import stored
-from tests.ui.apis import calls_of
 from tests.ui.racks import DOMAIN, fill_racks, host_name, kinds
 from tests.ui.visitor import Document, Visitor
 
@@ -57,7 +57,6 @@ def cells(page: Document) -> list[dict[str, str | None]]:
 
 
 def words(page: Document) -> dict[str, str]:
-    """Return the text for each host, by name."""
     found = {}
     for cell in cells(page):
         name, _, rest = (cell["title"] or "").partition(" ")
@@ -109,8 +108,7 @@ def test_hosts_without_the_class_can_be_left_out(demo: None, visitor: Visitor):
 
 def test_each_cell_tells_how_many_more_fit_as_headroom_does(racks: None, visitor: Visitor, app: Flask):
     page = visitor.page(f"/ui/map?query={quote(GPU)}")
-    call = calls_of(app)
-    _, found = call("GET", f"/planner/v1/headroom?{GPU}&limit=1000", "1.39")
+    _, found = Api(app)("GET", f"/planner/v1/headroom?{GPU}&limit=1000", "1.39")
     assert isinstance(found, dict)
     assert f"{found['fits']} fit {found['trees_with_room']} of 22 hosts have room" in figures(page)
     names = {host["name"].removesuffix(DOMAIN): f"{host['fits']} fit" for host in found["trees"]}
@@ -156,9 +154,8 @@ def test_disabled_hosts_are_hatched(visitor: Visitor, app: Flask):
 
 
 def test_the_hosts_of_a_project_light_up(visitor: Visitor, app: Flask):
-    call = calls_of(app)
     made = stored(app, provider("one", VCPU=8), provider("two", VCPU=8))
-    clouds.allocate(call, made.providers["two"], {"VCPU": 2}, project="red")
+    clouds.allocate(Api(app), made.providers["two"], {"VCPU": 2}, project="red")
     page = visitor.page("/ui/map?project=red")
     assert {cell["title"]: cell["class"] for cell in cells(page)} == {"one 0 %": "f0", "two 25 %": "f3 l"}
     assert "1 with red" in page.text
@@ -177,10 +174,9 @@ def card(visitor: Visitor, name: str, query: str = "") -> Document:
 
 
 def test_a_host_tells_the_one_condition_in_the_way_and_shows_its_tree(visitor: Visitor, app: Flask):
-    call = calls_of(app)
     tree = provider("full", provider("full-numa0", provider("full-numa0-gpu0", PGPU=1), VCPU=8), MEMORY_MB=4096)
     made = stored(app, tree, provider("free", VCPU=8, MEMORY_MB=4096, PGPU=1))
-    clouds.allocate(call, made.providers["full-numa0"], {"VCPU": 6})
+    clouds.allocate(Api(app), made.providers["full-numa0"], {"VCPU": 6})
     asked = "resources=VCPU:4,MEMORY_MB:1024,PGPU:1"
     told = card(visitor, "full", asked)
     assert "Only one condition prevents one more: 4 VCPU free ; full numa0 has" in told.text
@@ -191,10 +187,9 @@ def test_a_host_tells_the_one_condition_in_the_way_and_shows_its_tree(visitor: V
 
 
 def test_what_a_host_lacks_is_judged_with_the_pools_that_it_draws_from(visitor: Visitor, app: Flask):
-    call = calls_of(app)
     pool = provider("pool", DISK_GB=100, traits=("MISC_SHARES_VIA_AGGREGATE",), aggregates=("a",))
     made = stored(app, provider("host", VCPU=8, aggregates=("a",)), pool)
-    clouds.allocate(call, made.providers["pool"], {"DISK_GB": 30})
+    clouds.allocate(Api(app), made.providers["pool"], {"DISK_GB": 30})
     assert "One more fits here." in card(visitor, "host", "resources=VCPU:4,DISK_GB:50").text
     assert (
         "Only one condition prevents one more: 80 GiB DISK_GB free"
@@ -245,10 +240,9 @@ def test_a_cell_asks_for_the_same_map_with_its_host(racks: None, visitor: Visito
 
 
 def test_the_past_is_told_by_the_journal(visitor: Visitor, app: Flask):
-    call = calls_of(app)
     made = stored(app, provider("host", VCPU=8))
     before = now(app)
-    clouds.allocate(call, made.providers["host"], {"VCPU": 4})
+    clouds.allocate(Api(app), made.providers["host"], {"VCPU": 4})
     assert words(visitor.page("/ui/map"))["host"] == "50 %"
     assert words(visitor.page(f"/ui/map?at={before}"))["host"] == "0 %"
     assert "of what there is now" in visitor.page(f"/ui/map?at={before}").text
@@ -282,10 +276,9 @@ class TestOnPostgreSQL:
         return replace(settings, database=DatabaseSettings(connection=postgresql_url))
 
     def test_a_map_with_all_that_it_can_show(self, visitor: Visitor, app: Flask):
-        call = calls_of(app)
         made = stored(app, provider("one", VCPU=8), provider("two", VCPU=8))
         before = now(app)
-        clouds.allocate(call, made.providers["two"], {"VCPU": 2}, project="red")
+        clouds.allocate(Api(app), made.providers["two"], {"VCPU": 2}, project="red")
         asked = f"query={quote('resources=VCPU:3')}&project=red&profile=spread&profile=pack"
         page = visitor.page(f"/ui/map?{asked}&host={cells(visitor.page('/ui/map'))[0]['value']}")
         assert words(page) == {"one": "0 %, 2 fit, place 2", "two": "25 %, 2 fit, place 1"}

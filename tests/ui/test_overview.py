@@ -7,17 +7,17 @@ from urllib.parse import parse_qs, urlsplit
 from flask import Flask
 from sqlalchemy import delete, update
 
-from placement.app import create_app
 from placement.cli.demo import uuid_of as demo_uuid
 from placement.domain.inventory import Inventory
 from placement.services.console.overview import AT_LEAST
 from placement.services.inventories import NewInventories, replace_inventories
-from placement.services.providers import create_provider, provider
+from placement.services.providers import provider as provider_of
 from placement.services.whole_trees import DrainBy, drain
 from placement.settings import Settings
 from placement.store.tables import allocations, consumers, resource_providers
-from tests.rows_of_a_cloud import uuid_of
-from tests.ui.clouds import load_demo
+from tests.api.conftest import with_settings
+from tests.clouds import provider
+from tests.stored_clouds import stored
 from tests.ui.visitor import Document, Visitor
 
 
@@ -59,11 +59,7 @@ def test_the_fullest_and_the_emptiest_are_told_by_kind_of_tree(demo: None, visit
 
 
 def test_trees_that_are_alike_are_counted(app, visitor: Visitor):
-    database = app.extensions["placement"].database
-    for number in range(7):
-        create_provider(database, uuid=uuid_of(f"host{number}"), name=f"host{number}")
-        new = NewInventories({"VCPU": Inventory(total=8)}, may_be_all_reserved=False)
-        replace_inventories(database, uuid_of(f"host{number}"), new, generation=0)
+    stored(app, *[provider(f"host{number}", VCPU=8) for number in range(7)])
     page = visitor.page("/ui/")
     assert "7 trees with VCPU" in page.text
     assert "Nothing is in use." in page.text
@@ -74,11 +70,7 @@ def test_trees_that_are_alike_are_counted(app, visitor: Visitor):
 
 
 def test_bars_of_trees_that_stand_side_by_side_have_one_scale(app, visitor: Visitor):
-    database = app.extensions["placement"].database
-    for name, total in (("large", 80), ("small", 20)):
-        create_provider(database, uuid=uuid_of(name), name=name)
-        new = NewInventories({"VCPU": Inventory(total=total)}, may_be_all_reserved=False)
-        replace_inventories(database, uuid_of(name), new, generation=0)
+    stored(app, provider("large", VCPU=80), provider("small", VCPU=20))
     for path, lengths in (("/ui/", ["100", "100", "25"]), ("/ui/providers?kind=VCPU", ["100", "25"])):
         tracks = [tag["width"] for name, tag in visitor.page(path).tags if tag.get("class") == "track"]
         assert tracks == lengths, path
@@ -97,50 +89,42 @@ def test_fragmentation_leads_to_the_hosts_that_it_counts(demo: None, visitor: Vi
         assert len(listed.table("Providers")) == int(rows[name][1 + AT_LEAST.index(int(amount))]), link
 
 
-def test_the_room_for_flavors_is_told(settings: Settings):
+def test_the_room_for_flavors_is_told(app: Flask, settings: Settings, demo: None):
     flavors = {"small": "resources=VCPU:4", "large": "resources=VCPU:17&root_required=HW_NUMA_ROOT"}
-    app = create_app(replace(settings, planner=replace(settings.planner, flavors=flavors)))
-    load_demo(app.extensions["placement"].database)
-    rows = Visitor(app).page("/ui/").table("Room for flavors")
-    assert rows["small"][:2] == ["13", "3"]
-    assert rows["large"][:2] == ["0", "0"]
-    app.extensions["placement"].database.dispose()
+    served = with_settings(app, planner=replace(settings.planner, flavors=flavors))
+    rows = Visitor(served.app).page("/ui/").table("Room for flavors")
+    assert (rows["small"][:2], rows["large"][:2]) == (["13", "3"], ["0", "0"])
 
 
 def test_capacity_is_a_whole_number_for_each_provider(app, visitor: Visitor):
     """8 times 1.1 is 8.8, of which 8 can be allocated on each of the two providers."""
-    database = app.extensions["placement"].database
-    for name in ("one", "two"):
-        create_provider(database, uuid=uuid_of(name), name=name)
-        inventories = {"VCPU": Inventory(total=8, allocation_ratio=1.1), "PGPU": Inventory(total=4, reserved=4)}
-        new = NewInventories(inventories, may_be_all_reserved=True)
-        replace_inventories(database, uuid_of(name), new, generation=0)
+    stocks = {"VCPU": {"total": 8, "allocation_ratio": 1.1}, "PGPU": {"total": 4, "reserved": 4}}
+    stored(app, provider("one", **stocks), provider("two", **stocks))
     rows = visitor.page("/ui/").table("Capacity")
     assert rows["VCPU"] == ["", "0", "16", "0 %", "0", "16", "2"]
     assert rows["PGPU"] == ["", "0", "0", "\N{EN DASH}", "8", "0", "2"]
 
 
 def test_without_a_journal_the_providers_that_changed_last_are_told(settings: Settings, app, demo: None):
-    create_provider(app.extensions["placement"].database, uuid=uuid_of("newest"), name="newest")
-    without = create_app(replace(settings, journal=replace(settings.journal, enabled=False)))
-    rows = Visitor(without).page("/ui/").table("Recently changed")
-    without.extensions["placement"].database.dispose()
+    stored(app, provider("newest"))
+    without = with_settings(app, journal=replace(settings.journal, enabled=False))
+    rows = Visitor(without.app).page("/ui/").table("Recently changed")
     assert next(iter(rows)) == "newest"
     assert rows["newest"] == ["0", "just now"]
     assert len(rows) == 10
 
 
-def test_what_needs_attention_comes_first_with_a_link(settings: Settings, demo: None, visitor: Visitor):
+def test_what_needs_attention_comes_first_with_a_link(app: Flask, settings: Settings, demo: None, visitor: Visitor):
     """A host with more in use than it has, a disabled one with room, and a flavor that fits nowhere."""
     page = visitor.page("/ui/")
     assert "What needs attention" not in page.text
     planner = replace(settings.planner, flavors={"g1.huge": "resources=PGPU:1,VCPU:64"})
     ui = replace(settings.ui, manual="https://manual.example/docs/")
-    app = create_app(replace(settings, planner=planner, ui=ui))
+    app = with_settings(app, planner=planner, ui=ui).app
     database = app.extensions["placement"].database
     numa, root = demo_uuid("compute1-numa0"), demo_uuid("compute3")
     less = NewInventories({"VCPU": Inventory(total=8), "MEMORY_MB": Inventory(total=65536)}, may_be_all_reserved=True)
-    replace_inventories(database, numa, less, generation=provider(database, numa).generation)
+    replace_inventories(database, numa, less, generation=provider_of(database, numa).generation)
     drain(database, root, by=DrainBy.TRAIT)
     with database.writer.begin() as connection:
         old = {"created_at": datetime(2020, 1, 1), "updated_at": None}
@@ -161,7 +145,6 @@ def test_what_needs_attention_comes_first_with_a_link(settings: Settings, demo: 
         assert link in page.links()
     assert "placement host enable NAME" in page.text
     assert next(iter(Visitor(app).page("/ui/providers?sort=unchanged").table("Providers"))).startswith("storage1")
-    database.dispose()
 
 
 def test_what_runs_in_the_background_and_finds_something_is_told(demo: None, visitor: Visitor, app: Flask):

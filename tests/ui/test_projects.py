@@ -13,9 +13,9 @@ from placement.settings.planner.values import FairShareSettings
 from placement.store.console.consumers import MAX_SUMMED
 from placement.store.tables import allocations, consumers
 from tests import clouds
+from tests.api.conftest import Api
 from tests.clouds import provider
 from tests.stored_clouds import stored
-from tests.ui.apis import calls_of
 from tests.ui.visitor import Visitor
 
 PATH = "/ui/project?id="
@@ -33,11 +33,10 @@ def settings(sqlite_url: str) -> Settings:
 @pytest.fixture
 def cloud(app: Flask) -> clouds.Cloud:
     """Ten CPUs, of which p1 has nine and a/../b one."""
-    call = calls_of(app)
     made = stored(app, provider("host", VCPU=10), provider("other", MEMORY_MB=2048))
-    clouds.allocate(call, made.providers["host"], {"VCPU": 9}, project="p1")
-    clouds.allocate(call, made.providers["other"], {"MEMORY_MB": 1024}, project="p1")
-    clouds.allocate(call, made.providers["host"], {"VCPU": 1}, project="a/../b")
+    clouds.allocate(Api(app), made.providers["host"], {"VCPU": 9}, project="p1")
+    clouds.allocate(Api(app), made.providers["other"], {"MEMORY_MB": 1024}, project="p1")
+    clouds.allocate(Api(app), made.providers["host"], {"VCPU": 1}, project="a/../b")
     return made
 
 
@@ -49,7 +48,7 @@ def test_a_project_is_shown_with_its_sums_and_hosts(visitor: Visitor, cloud: clo
 
 def test_of_many_consumers_only_the_first_are_added_up(visitor: Visitor, app: Flask):
     host = stored(app, provider("host", VCPU=2 * MAX_SUMMED)).providers["host"]
-    clouds.allocate(calls_of(app), host, {"VCPU": 1}, project="large")
+    clouds.allocate(Api(app), host, {"VCPU": 1}, project="large")
     uuids = [f"{number:08x}-0000-4000-8000-000000000000" for number in range(1, MAX_SUMMED + 5)]
     with app.extensions["placement"].database.writer.begin() as connection:
         owner = connection.execute(select(consumers.c.project_id, consumers.c.user_id)).one()
@@ -73,13 +72,12 @@ def test_who_is_over_would_give_back_to_who_is_under(visitor: Visitor, cloud: cl
 
 
 def test_the_consumers_that_would_give_back_are_told_for_a_claim(visitor: Visitor, app: Flask):
-    call = calls_of(app)
     host = stored(app, provider("host", VCPU=10)).providers["host"]
     for project, amount in (("p1", 5), ("a/../b", 1)):
-        clouds.allocate(call, host, {"VCPU": amount}, project=project)
+        clouds.allocate(Api(app), host, {"VCPU": amount}, project=project)
     page = f"{PATH}a/../b"
     assert "None: judging by amounts, it fits already." in visitor.page(f"{page}&claim=VCPU:1").text
-    borrower = clouds.allocate(call, host, {"VCPU": 4}, project="p1")
+    borrower = clouds.allocate(Api(app), host, {"VCPU": 4}, project="p1")
     asked = visitor.page(page)
     assert "VCPU:4" in [tag.get("value") for _, tag in asked.tags]
     assert "make room" not in asked.text

@@ -7,18 +7,18 @@ import shlex
 from dataclasses import replace
 from datetime import datetime
 
-from sqlalchemy import insert, update
+from sqlalchemy import update
 
-from placement.app import create_app
 from placement.cli.demo import uuid_of
-from placement.domain.inventory import Claim, Inventory
-from placement.services.allocations import delete_allocations, replace_allocations
-from placement.services.inventories import NewInventories, replace_inventories
-from placement.services.names import ensure_trait, replace_aggregates, replace_provider_traits
-from placement.services.providers import create_provider, provider, update_provider
+from placement.services.allocations import delete_allocations
+from placement.services.names import replace_aggregates, replace_provider_traits
+from placement.services.providers import create_provider, update_provider
+from placement.services.providers import provider as provider_of
 from placement.services.whole_trees import DrainBy, drain, enable
 from placement.store.tables import placement_journal, resource_providers
-from placement.store.tables import traits as trait_rows
+from tests.api.conftest import Api, with_settings
+from tests.clouds import allocate, provider
+from tests.stored_clouds import stored
 from tests.ui.visitor import Document, Visitor
 
 HOSTILE = "<script>alert(1)</script>\"'&amp; %_"
@@ -43,6 +43,9 @@ def test_a_search_finds_providers_inside_trees(demo: None, visitor: Visitor):
     assert names(visitor, "required=HW_NUMA_ROOT&resources=VCPU:13") == ["compute1 numa1", "compute2 numa0"]
     assert names(visitor, f"member_of={uuid_of('rack1')}&required=!STORAGE_DISK_SSD") == ["compute2", "storage1"]
     assert names(visitor, "q=%25") == names(visitor, "q=compute_") == []  # not SQL's wildcards
+    assert names(visitor, "q=numa+compute2") == ["compute2 numa0", "compute2 numa1"]
+    assert names(visitor, "q=numa+compute2&list=trees") == ["compute2"]
+    assert names(visitor, "q=numa+gpu") == []
 
 
 FAULTS = {
@@ -69,9 +72,7 @@ def test_a_search_that_means_nothing_is_told_why(visitor: Visitor):
 
 
 def test_long_lists_come_in_parts(app, visitor: Visitor):
-    database = app.extensions["placement"].database
-    for number in range(51):
-        create_provider(database, uuid=uuid_of(f"host{number:02}"), name=f"host{number:03}")
+    stored(app, *[provider(f"host{number:03}") for number in range(51)])
     first = visitor.page("/ui/providers?q=host")
     assert "Providers 1\N{EN DASH}50 of 51" in first.text
     (following,) = [link for link in first.links() if "page=" in link]
@@ -89,18 +90,12 @@ def test_what_is_left_is_asked_of_trees_as_the_overview_counts_it(demo: None, vi
     assert names(visitor, "required=HW_NUMA_ROOT&list=trees") == ["compute1", "compute2"]
 
 
-def test_every_word_is_part_of_the_name(demo: None, visitor: Visitor):
-    assert names(visitor, "q=numa+compute2") == ["compute2 numa0", "compute2 numa1"]
-    assert names(visitor, "q=numa+compute2&list=trees") == ["compute2"]
-    assert names(visitor, "q=numa+gpu") == []
-
-
 def test_facets_narrow_by_the_tree(app, demo: None, visitor: Visitor):
     database = app.extensions["placement"].database
     assert names(visitor, "kind=DISK_GB") == ["storage1"]
     assert names(visitor, "kind=DISK_GB&sort=fullest&full=no") == ["storage1"]
     assert names(visitor, "full=yes") == []
-    generation = provider(database, uuid_of("compute3")).generation
+    generation = provider_of(database, uuid_of("compute3")).generation
     replace_provider_traits(database, uuid_of("compute3"), ["COMPUTE_STATUS_DISABLED"], generation=generation)
     assert names(visitor, "disabled=yes") == ["compute3"]
     assert names(visitor, "disabled=no&changed=hour") == ["compute1", "compute2", "storage1"]
@@ -132,8 +127,7 @@ def test_trees_are_narrowed_to_a_group_of_the_planner_file(app, settings, demo: 
         "rack": {"r1": (uuid_of("rack1"),), "none": (uuid_of("nowhere"),)},
         "row": {str(n): () for n in range(501)},
     }
-    planner = replace(settings.planner, aggregates=kinds)
-    visitor = Visitor(create_app(replace(settings, planner=planner)))
+    visitor = Visitor(with_settings(app, planner=replace(settings.planner, aggregates=kinds)).app)
     assert names(visitor, "group=rack:r1") == ["compute1", "compute2", "storage1"]
     assert names(visitor, "group=rack:r1&q=numa0&resources=VCPU:13") == ["compute2 numa0"]
     assert names(visitor, "group=rack:none") == []
@@ -148,7 +142,7 @@ def test_trees_are_narrowed_to_a_group_of_the_planner_file(app, settings, demo: 
 def test_a_list_follows_what_it_is_made_of(app, settings, demo: None):
     """Names, groups, kinds and what disables a host are remembered from page to page."""
     planner = replace(settings.planner, aggregates={"rack": {"r1": (uuid_of("rack1"),)}})
-    visitor, database = Visitor(create_app(replace(settings, planner=planner))), app.extensions["placement"].database
+    visitor, database = Visitor(with_settings(app, planner=planner).app), app.extensions["placement"].database
     assert names(visitor, "group=rack:r1&disabled=no") == ["compute1", "compute2", "storage1"]
     update_provider(database, uuid_of("compute1"), name="zone10")
     update_provider(database, uuid_of("compute3"), name="zone9")
@@ -178,7 +172,7 @@ def test_a_tree_has_changed_as_the_journal_tells(app, demo: None, visitor: Visit
 def test_a_list_has_the_order_that_is_asked_for(app, demo: None, visitor: Visitor):
     assert names(visitor, "sort=fullest") == ["compute1", "compute2", "storage1", "compute3"]
     assert names(visitor, "sort=emptiest") == ["compute3", "storage1", "compute2", "compute1"]
-    create_provider(app.extensions["placement"].database, uuid=uuid_of("newest"), name="newest")
+    stored(app, provider("newest"))
     assert names(visitor, "sort=changed")[0] == "newest"
 
 
@@ -214,19 +208,8 @@ def test_the_consumers_of_a_tree_are_listed_with_their_sums(demo: None, visitor:
 
 
 def test_turning_the_consumers_stays_at_their_list(app, demo: None, visitor: Visitor):
-    claims = [
-        Claim(
-            consumer_uuid=uuid_of(f"more{number}"),
-            allocations={uuid_of("storage1"): {"DISK_GB": 1}},
-            project_id="blue",
-            user_id="somebody",
-            consumer_type=None,
-            checks_generation=True,
-            consumer_generation=None,
-        )
-        for number in range(60)
-    ]
-    replace_allocations(app.extensions["placement"].database, claims)
+    for _ in range(60):
+        allocate(Api(app), uuid_of("storage1"), {"DISK_GB": 1})
     links = visitor.page(f"/ui/providers/{uuid_of('storage1')}").links("href")
     (following,) = [link for link in links if "page=2" in link]
     assert following.endswith("#consumers")
@@ -234,11 +217,8 @@ def test_turning_the_consumers_stays_at_their_list(app, demo: None, visitor: Vis
 
 def test_what_is_reserved_is_drawn_on_the_scale_of_the_capacity(app, visitor: Visitor):
     """Five of ten are reserved: that is half, whatever the ratio."""
-    database = app.extensions["placement"].database
-    create_provider(database, uuid=uuid_of("host"), name="host")
-    stock = NewInventories({"VCPU": Inventory(total=10, reserved=5, allocation_ratio=16.0)}, may_be_all_reserved=True)
-    replace_inventories(database, uuid_of("host"), stock, generation=0)
-    rects = [tag for name, tag in visitor.page(f"/ui/providers/{uuid_of('host')}").tags if name == "rect"]
+    made = stored(app, provider("host", VCPU={"total": 10, "reserved": 5, "allocation_ratio": 16.0})).providers
+    rects = [tag for name, tag in visitor.page(f"/ui/providers/{made['host']}").tags if name == "rect"]
     assert [tag["width"] for tag in rects if tag["class"] == "reserved"] == ["50.00"]
 
 
@@ -259,61 +239,47 @@ def test_who_has_to_leave_a_host_is_listed_with_where_to(app, demo: None, visito
 def test_where_nothing_else_has_room_that_is_told(app, demo: None, visitor: Visitor):
     """A disabled provider accepts nobody."""
     database = app.extensions["placement"].database
-    generation = provider(database, uuid_of("compute2")).generation
+    generation = provider_of(database, uuid_of("compute2")).generation
     replace_provider_traits(database, uuid_of("compute2"), ["COMPUTE_STATUS_DISABLED"], generation=generation)
     assert "nowhere" in visitor.page(f"/ui/providers/{uuid_of('compute1')}/maintenance").text
     assert "disabled" in visitor.page(f"/ui/providers/{uuid_of('compute2-numa0')}").words
 
 
 def test_a_command_names_a_host_as_a_shell_takes_it(app, visitor: Visitor):
-    database = app.extensions["placement"].database
-    for name in (HOSTILE, "rm\u202e-rf"):
-        create_provider(database, uuid=uuid_of(name), name=name)
-    page = visitor.page(f"/ui/providers/{uuid_of(HOSTILE)}/maintenance")
+    hidden = "rm\u202e-rf"
+    made = stored(app, provider(HOSTILE), provider(hidden)).providers
+    page = visitor.page(f"/ui/providers/{made[HOSTILE]}/maintenance")
     (line,) = [line for line in re.split(" (?:openstack|placement) ", page.text) if "compute service" in line]
     assert shlex.split(line)[-2] == HOSTILE
-    assert (
-        "compute service" not in visitor.page(f"/ui/providers/{uuid_of('rm' + chr(0x202E) + '-rf')}/maintenance").text
-    )
+    assert "compute service" not in visitor.page(f"/ui/providers/{made[hidden]}/maintenance").text
 
 
 def test_many_traits_come_in_groups(app, visitor: Visitor):
-    database = app.extensions["placement"].database
-    create_provider(database, uuid=uuid_of("host"), name="host")
     traits = ["COMPUTE_NODE", "CUSTOM_OLD", *[f"HW_CPU_X86_{name}" for name in ("AVX", "AVX2", "BMI", "BMI2", "FMA3")]]
-    ensure_trait(database, "CUSTOM_OLD")
-    replace_provider_traits(database, uuid_of("host"), [*traits, "HW_GPU_API_VULKAN", "HW_NUMA_ROOT"], generation=0)
-    page = visitor.page(f"/ui/providers/{uuid_of('host')}")
+    made = stored(app, provider("host", traits=[*traits, "HW_GPU_API_VULKAN", "HW_NUMA_ROOT"])).providers
+    page = visitor.page(f"/ui/providers/{made['host']}")
     assert "COMPUTE 1 COMPUTE_NODE CUSTOM 1 CUSTOM_OLD HW_CPU 5 HW_CPU_X86_AVX" in page.text
 
 
 def test_of_a_large_tree_the_part_around_a_provider_is_drawn(app, visitor: Visitor):
-    database = app.extensions["placement"].database
-    create_provider(database, uuid=uuid_of("root"), name="root")
-    for number in range(3):
-        create_provider(database, uuid=uuid_of(f"part{number}"), name=f"part{number}", parent_uuid=uuid_of("root"))
-    for number in range(104):
-        parent = uuid_of(f"part{number % 2}")
-        create_provider(database, uuid=uuid_of(f"leaf{number}"), name=f"leaf{number:03}", parent_uuid=parent)
-    whole = visitor.page(f"/ui/providers/{uuid_of('root')}")
+    leaves = [[provider(f"leaf{number:03}") for number in range(part, 104, 2)] for part in range(2)]
+    parts = [provider(f"part{number}", *below) for number, below in enumerate([*leaves, []])]
+    made = stored(app, provider("root", *parts)).providers
+    whole = visitor.page(f"/ui/providers/{made['root']}")
     assert len(whole.items("Tree")) == 100 + 1  # and the link to the rest
     assert whole.items("Tree")[-2:] == ["8 more below part1", "part2"]
-    part = visitor.page(f"/ui/providers/{uuid_of('part1')}")
+    part = visitor.page(f"/ui/providers/{made['part1']}")
     assert part.items("Tree") == ["part1", *(f"leaf{number:03}" for number in range(1, 104, 2))]
     assert part.items("")[-2:] == ["Providers", "root"]
 
 
 def test_what_is_too_much_to_draw_below_a_provider_is_in_a_list(app, visitor: Visitor):
     """The link used to lead to the page that it was on."""
-    database = app.extensions["placement"].database
-    create_provider(database, uuid=uuid_of("root"), name="root")
-    for number in range(104):
-        uuid = uuid_of(f"leaf{number}")
-        create_provider(database, uuid=uuid, name=f"leaf{number:03}", parent_uuid=uuid_of("root"))
-    page = visitor.page(f"/ui/providers/{uuid_of('root')}")
+    root = stored(app, provider("root", *[provider(f"leaf{number:03}") for number in range(104)])).providers["root"]
+    page = visitor.page(f"/ui/providers/{root}")
     assert page.items("Tree")[-1] == "5 more below root"
-    assert f"/ui/providers?in_tree={uuid_of('root')}" in page.links("href")
-    assert "of 105" in visitor.page(f"/ui/providers?in_tree={uuid_of('root')}").text
+    assert f"/ui/providers?in_tree={root}" in page.links("href")
+    assert "of 105" in visitor.page(f"/ui/providers?in_tree={root}").text
 
 
 def test_a_provider_that_is_not_there_is_told_in_a_page(visitor: Visitor):
@@ -324,16 +290,12 @@ def test_a_provider_that_is_not_there_is_told_in_a_page(visitor: Visitor):
 
 
 def test_names_are_shown_as_they_are_and_mean_nothing_to_the_browser(app, visitor: Visitor):
-    database = app.extensions["placement"].database
-    create_provider(database, uuid=uuid_of("hostile"), name=HOSTILE)
-    create_provider(database, uuid=uuid_of("child"), name=f"{HOSTILE} child", parent_uuid=uuid_of("hostile"))
-    replace_aggregates(database, uuid_of("hostile"), [uuid_of("aggregate")])
-    for path in ("/ui/", "/ui/providers", f"/ui/providers/{uuid_of('child')}"):
+    child = f"{HOSTILE} child"
+    made = stored(app, provider(HOSTILE, provider(child), aggregates=["a"])).providers
+    for path in ("/ui/", "/ui/providers", f"/ui/providers/{made[child]}"):
         page = visitor.page(path)
         assert " ".join(HOSTILE.split()) in page.text
-        assert [
-            attributes.get("src") for tag, attributes in page.tags if tag == "script" and "src" not in attributes
-        ] == []
+        assert not [tag for tag, attributes in page.tags if tag == "script" and "src" not in attributes]
     searched = visitor.page("/ui/providers?q=%3Cscript%3Ealert(1)%3C/script%3E%22")
     assert len(searched.table("Providers")) == 2
     (box,) = [attributes for tag, attributes in searched.tags if tag == "input" and attributes.get("id") == "q"]
@@ -341,14 +303,9 @@ def test_names_are_shown_as_they_are_and_mean_nothing_to_the_browser(app, visito
 
 
 def test_a_provider_with_every_trait_and_many_aggregates_fits_on_a_page(app, visitor: Visitor):
-    database = app.extensions["placement"].database
-    create_provider(database, uuid=uuid_of("root"), name="root")
     traits = [f"CUSTOM_{number:03}" + "X" * 200 for number in range(450)]
-    with database.writer.begin() as connection:
-        connection.execute(insert(trait_rows), [{"name": name} for name in traits])
-    replace_provider_traits(database, uuid_of("root"), traits, generation=0)
-    replace_aggregates(database, uuid_of("root"), [uuid_of(f"aggregate{number}") for number in range(300)])
-    answer = visitor.open(f"/ui/providers/{uuid_of('root')}")
+    root = provider("root", traits=traits, aggregates=[f"aggregate{number}" for number in range(300)])
+    answer = visitor.open(f"/ui/providers/{stored(app, root).providers['root']}")
     assert len(answer.data) < 300_000
     text = Document(answer.text).text
     assert "and 50 more" in text
@@ -356,9 +313,7 @@ def test_a_provider_with_every_trait_and_many_aggregates_fits_on_a_page(app, vis
 
 
 def test_names_sort_naturally_also_in_a_file(app, visitor: Visitor):
-    for number in (10, 9, 100, 1):
-        uuid = uuid_of(f"u{number}")
-        create_provider(app.extensions["placement"].database, uuid=uuid, name=f"u{number}.dc1")
+    stored(app, *[provider(f"u{number}.dc1") for number in (10, 9, 100, 1)])
     order = ["u1.dc1", "u9.dc1", "u10.dc1", "u100.dc1"]
     assert list(visitor.page("/ui/providers").table("Providers")) == [f"{name} alone" for name in order]
     rows = [*csv.DictReader(io.StringIO(visitor.open("/ui/providers?format=csv").text))]
@@ -366,5 +321,5 @@ def test_names_sort_naturally_also_in_a_file(app, visitor: Visitor):
 
 
 def test_a_name_is_no_formula_in_a_file(app, visitor: Visitor):
-    create_provider(app.extensions["placement"].database, uuid=uuid_of("formula"), name="=HYPERLINK(0)")
+    stored(app, provider("=HYPERLINK(0)"))
     assert "'=HYPERLINK(0)" in visitor.open("/ui/providers?format=csv").text

@@ -11,9 +11,10 @@ from placement.cli.fair_share import tree_report
 from placement.settings import Settings
 from placement.settings.planner.values import FairShareSettings
 from tests import clouds
+from tests.api.conftest import Api
 from tests.clouds import provider
+from tests.http_calls import ask
 from tests.stored_clouds import stored
-from tests.ui.apis import calls_of
 from tests.ui.visitor import Document, Visitor
 
 PATH = "/ui/fair-share"
@@ -32,10 +33,9 @@ def settings(settings: Settings) -> Settings:
 @pytest.fixture
 def cloud(app: Flask) -> clouds.Cloud:
     """Ten CPUs and ten GPUs; p1 has six CPUs, p3 two GPUs."""
-    call = calls_of(app)
     made = stored(app, provider("host", VCPU=10, PGPU=10))
-    clouds.allocate(call, made.providers["host"], {"VCPU": 6}, project="p1")
-    clouds.allocate(call, made.providers["host"], {"PGPU": 2}, project="p3")
+    clouds.allocate(Api(app), made.providers["host"], {"VCPU": 6}, project="p1")
+    clouds.allocate(Api(app), made.providers["host"], {"PGPU": 2}, project="p3")
     return made
 
 
@@ -63,11 +63,10 @@ def test_the_one_to_be_served_next_comes_first(visitor: Visitor, cloud: clouds.C
 
 def test_who_would_give_back_is_told_alike_by_the_api_the_command_and_the_console(visitor: Visitor, app: Flask):
     """Of ten CPUs, three quarters are for research, and p1 holds nine."""
-    call = calls_of(app)
     made = stored(app, provider("host", VCPU=10, PGPU=10))
-    clouds.allocate(call, made.providers["host"], {"VCPU": 9}, project="p1")
-    clouds.allocate(call, made.providers["host"], {"VCPU": 1}, project="p3")
-    document = clouds.expect(call, "GET", "/planner/v1/fair-share", "1.39")
+    clouds.allocate(Api(app), made.providers["host"], {"VCPU": 9}, project="p1")
+    clouds.allocate(Api(app), made.providers["host"], {"VCPU": 1}, project="p3")
+    document = ask(Api(app), "GET", "/planner/v1/fair-share", "1.39")
     gives = {node["path"]: node["gives"] for node in document["nodes"] if node["gives"]}
     assert gives == {"all/research": {"VCPU": 1}, "all/research/p1": {"VCPU": 1}}
     assert [line.split()[0] for line in tree_report(document).lines() if " +1.5 VCPU  1 VCPU " in line] == [
@@ -79,13 +78,12 @@ def test_who_would_give_back_is_told_alike_by_the_api_the_command_and_the_consol
 
 def test_what_is_lacking_is_told_of_every_class_by_the_command_and_the_console(visitor: Visitor, app: Flask):
     """p1 mainly holds CPUs, and is entitled to half of the GPUs, of which it has two in ten."""
-    call = calls_of(app)
     made = stored(app, provider("host", VCPU=10, PGPU=10))
-    clouds.allocate(call, made.providers["host"], {"VCPU": 8, "PGPU": 2}, project="p1")
-    clouds.allocate(call, made.providers["host"], {"PGPU": 8}, project="p2")
+    clouds.allocate(Api(app), made.providers["host"], {"VCPU": 8, "PGPU": 2}, project="p1")
+    clouds.allocate(Api(app), made.providers["host"], {"PGPU": 8}, project="p2")
     printed = {
         line.split()[0]: line
-        for line in tree_report(clouds.expect(call, "GET", "/planner/v1/fair-share", "1.39")).lines()
+        for line in tree_report(ask(Api(app), "GET", "/planner/v1/fair-share", "1.39")).lines()
         if line
     }
     page = visitor.page(PATH).text
@@ -117,12 +115,11 @@ def test_readers_see_the_way_to_their_own_project(app: Flask, cloud: clouds.Clou
 
 def test_more_in_use_than_there_is_can_be_shown(app: Flask):
     """A provider may have more usage than capacity."""
-    call = calls_of(app)
     made = stored(app, provider("host", VCPU=10, PGPU=10))
-    clouds.allocate(call, made.providers["host"], {"VCPU": 10}, project="p1")
+    clouds.allocate(Api(app), made.providers["host"], {"VCPU": 10}, project="p1")
     path = f"/resource_providers/{made.providers['host']}/inventories/VCPU"
-    body = {"resource_provider_generation": clouds.expect(call, "GET", path, "1.39")["resource_provider_generation"]}
-    clouds.expect(call, "PUT", path, "1.39", {**body, "total": 10, "reserved": 5})
+    body = {"resource_provider_generation": ask(Api(app), "GET", path, "1.39")["resource_provider_generation"]}
+    ask(Api(app), "PUT", path, "1.39", {**body, "total": 10, "reserved": 5})
     assert "p1 blocked 10 VCPU over 100 %" in Visitor(app).page(PATH).text
 
 

@@ -12,9 +12,9 @@ from placement.allocators.strategy_fit.profile import Fit, Preference, Profile
 from placement.app import create_app
 from placement.settings import Settings
 from tests import clouds
+from tests.api.conftest import Api
 from tests.clouds import provider
 from tests.stored_clouds import stored
-from tests.ui.apis import calls_of
 from tests.ui.visitor import Document, Visitor
 
 pytestmark = pytest.mark.any_database
@@ -31,9 +31,8 @@ def _numa_nodes(host: str) -> list[clouds.Provider]:
 def cloud(app: Flask) -> clouds.Cloud:
     """Two hosts with NUMA nodes and GPUs; most of the first is in use."""
     hosts = [provider(f"host{number}", *_numa_nodes(f"host{number}"), DISK_GB=500) for number in (1, 2)]
-    call = calls_of(app)
     made = stored(app, *hosts)
-    clouds.allocate(call, made.providers["host1-numa0"], {"VCPU": 10})
+    clouds.allocate(Api(app), made.providers["host1-numa0"], {"VCPU": 10})
     return made
 
 
@@ -71,7 +70,7 @@ def test_profiles_are_compared_side_by_side(settings: Settings):
     planner = replace(settings.planner, profiles=profiles, default_profile="pack")
     app = create_app(replace(settings, planner=planner))
     made = stored(app, provider("full", VCPU=10), provider("empty", VCPU=10))
-    clouds.allocate(calls_of(app), made.providers["full"], {"VCPU": 5})
+    clouds.allocate(Api(app), made.providers["full"], {"VCPU": 5})
     rows = asked(Visitor(app), "resources=VCPU:1", compare="spread").cells("2 candidates")
     assert [(row[1], row[-1]) for row in rows] == [("full", "2 (+1)"), ("empty", "1 (-1)")]
     app.extensions["placement"].database.dispose()
@@ -96,9 +95,8 @@ def test_names_are_completed_from_what_the_cloud_has(visitor: Visitor, cloud: cl
 
 
 def test_an_empty_answer_is_explained_with_near_misses(visitor: Visitor, app: Flask):
-    call = calls_of(app)
     made = stored(app, provider("full", VCPU=8), provider("small", VCPU=2))
-    clouds.allocate(call, made.providers["full"], {"VCPU": 7})
+    clouds.allocate(Api(app), made.providers["full"], {"VCPU": 7})
     page = asked(visitor, "resources=VCPU:4")
     assert "No candidates Cause: No provider is left after this condition: 4 VCPU free" in page.text
     assert "inventory of VCPU 2 2 4 VCPU free 0 0" in page.text
@@ -181,9 +179,8 @@ def test_the_curl_line_repeats_the_request_below_the_prefix(app: Flask, cloud: c
 
 @pytest.mark.parametrize("name", ["<script>alert(1)</script>", "\"'><img src=x onerror=alert(1)>", "{{ 7 * 7 }}"])
 def test_hostile_names_are_shown_as_they_are(visitor: Visitor, app: Flask, name: str):
-    call = calls_of(app)
     made = stored(app, provider(name, VCPU=8))
-    clouds.allocate(call, made.providers[name], {"VCPU": 6})
+    clouds.allocate(Api(app), made.providers[name], {"VCPU": 6})
     for query, status in (("resources=VCPU:1", 200), ("resources=VCPU:4", 200), (f"resources={quote(name)}:1", 400)):
         page = asked(visitor, query, status)
         assert name in page.text
@@ -210,6 +207,6 @@ def test_a_group_without_resources_is_drawn_too(visitor: Visitor, app: Flask):
 def test_nothing_on_this_page_writes(visitor: Visitor, app: Flask, cloud: clouds.Cloud):
     database = app.extensions["placement"].database
     database.writer.dispose()
-    before = calls_of(app)("GET", "/resource_providers", "1.39")
+    before = Api(app)("GET", "/resource_providers", "1.39")
     asked(visitor, GPU)
-    assert calls_of(app)("GET", "/resource_providers", "1.39") == before
+    assert Api(app)("GET", "/resource_providers", "1.39") == before

@@ -62,7 +62,6 @@ class Document(HTMLParser):
 
     @property
     def text(self) -> str:
-        """All text of the page."""
         return " ".join(self.words)
 
     def table(self, heading: str) -> dict[str, list[str]]:
@@ -70,7 +69,6 @@ class Document(HTMLParser):
         return {row[0]: row[1:] for row in self.cells(heading)}
 
     def cells(self, heading: str) -> list[list[str]]:
-        """Return the same as a list of rows."""
         return self._cells[heading][1:]
 
     def items(self, heading: str) -> list[str]:
@@ -99,7 +97,6 @@ class Visitor:
         return self._client.open(path, environ_overrides={"SCRIPT_NAME": self.prefix}, buffered=True, **options)
 
     def page(self, path: str) -> Document:
-        """Return a page that must exist."""
         response = self.open(path)
         assert response.status_code == 200, response.text
         assert response.mimetype == "text/html"

@@ -1,23 +1,20 @@
-"""POST /planner/v1/candidates: the groups of a request, their places, and many groups."""
+"""POST /planner/v1/candidates: the groups of a request, their places, many groups, and sharing providers."""
 
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests import clouds
 from tests.api.conftest import Api
-from tests.claims import ask, claimed, detail_of, new_uuid, proposed
-from tests.clouds import Provider, provider
-from tests.planner_hosts import CANDIDATES, hold, names_of, only, planned, register, uuid_of
+from tests.claims import ask, detail_of, new_uuid
+from tests.clouds import SHARES
+from tests.planner_hosts import CANDIDATES, planned, provider, register, uuid_of
 from tests.stored_clouds import stored
 
 GPUS = {"resources": {"PGPU": 1}, "count": 4}
 NICS = {"resources": {"SRIOV_NET_VF": 1}, "count": "per-subtree"}
 JOINT = [{"groups": ["_GPU", "_NIC"], "primary": "_GPU", "level": "pcie"}]
-
-
-def test_a_candidate_is_put_unchanged(api: Api) -> None:
-    register(api)
-    groups = {"": {"resources": {"VCPU": 8, "MEMORY_MB": 1024}}, "_GPU": GPUS, "_NIC": NICS}
-    body = {"groups": groups, "affinity": JOINT, "exclusive": [{"groups": ["_GPU"], "level": "pcie"}]}
-    answer = ask(api, "POST", CANDIDATES, body=body)
-    ask(api, "PUT", f"/allocations/{new_uuid()}", body=proposed(answer["allocation_requests"][0]))
-    assert only(api, body)["_GPU"] == "gpu4 gpu5 gpu6 gpu7"
 
 
 def test_the_answer_has_the_shape_of_candidates_and_scores(api: Api) -> None:
@@ -39,27 +36,16 @@ def test_several_candidates_of_a_tree_come_on_request(api: Api) -> None:
     assert len(planned(api, {**body, "limit": 2})) == 2
 
 
-def test_the_best_hosts_come_first_and_the_limit_cuts(api: Api) -> None:
-    for name in ("a", "b", "c"):
-        register(api, name)
-    body = {"groups": {"": {"resources": {"VCPU": 8}}, "_GPU": {"resources": {"PGPU": 1}, "count": 2}}, "limit": 2}
-    claimed(api, {uuid_of("a-numa0"): {"VCPU": 32}})
-    answer = ask(api, "POST", CANDIDATES, body=body)
-    names = names_of(api)
-    firsts = [min(names[uuid] for uuid in request["allocations"]) for request in answer["allocation_requests"]]
-    assert [name.partition("-")[0] for name in firsts] == ["b", "c"]
-    totals = [score["total"] for score in answer["scores"]]
-    assert totals == sorted(totals, reverse=True)
-
-
-def pair_on_switches(number: int) -> Provider:
+def pair_on_switches(number: int) -> clouds.Provider:
     """Return a host with two GPUs: on a switch each, or behind risers of one switch on host80."""
-    gpus = [provider(f"host{number}-gpu{n}", PGPU=1) for n in range(2)]
+    gpus = [clouds.provider(f"host{number}-gpu{n}", PGPU=1) for n in range(2)]
     below = [[gpu] for gpu in gpus]
     if number == 80:
-        below = [[provider(f"host80-riser{n}", gpu) for n, gpu in enumerate(gpus)], []]
-    switches = [provider(f"host{number}-pcie{n}", *of, traits=["CUSTOM_HW_PCIE_SWITCH"]) for n, of in enumerate(below)]
-    return provider(f"host{number}", *switches)
+        below = [[clouds.provider(f"host80-riser{n}", gpu) for n, gpu in enumerate(gpus)], []]
+    switches = [
+        clouds.provider(f"host{number}-pcie{n}", *of, traits=["CUSTOM_HW_PCIE_SWITCH"]) for n, of in enumerate(below)
+    ]
+    return clouds.provider(f"host{number}", *switches)
 
 
 def test_the_best_of_many_hosts_is_found_and_some_are_not_looked_into(api: Api) -> None:
@@ -68,20 +54,6 @@ def test_the_best_of_many_hosts_is_found_and_some_are_not_looked_into(api: Api) 
     body = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}, "limit": 2, "profile": {"compactness": {}}}
     assert planned(api, body) == [{"_GPU": ["host80-gpu0", "host80-gpu1"]}, {"_GPU": ["host0-gpu0", "host0-gpu1"]}]
     assert ask(api, "POST", CANDIDATES, body=body)["searched"] < 90
-
-
-def test_within_keeps_groups_in_one_place(api: Api) -> None:
-    register(api)
-    hold(api, "gpu0", PGPU=1)
-    body = {
-        "groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 4}},
-        "within": [{"groups": ["_GPU"], "level": "numa"}],
-    }
-    assert only(api, body) == {"_GPU": "gpu4 gpu5 gpu6 gpu7"}
-    hold(api, "gpu5", PGPU=1)
-    assert planned(api, body) == []
-    body["within"][0]["mode"] = "preferred"
-    assert only(api, body) == {"_GPU": "gpu2 gpu3 gpu6 gpu7"}
 
 
 def test_a_request_that_would_take_too_long_is_cut_off(api: Api) -> None:
@@ -112,3 +84,57 @@ def test_many_devices_each_below_a_switch_of_its_own_are_found_at_once(api: Api)
     assert answer["complete"]
     (request,) = answer["allocation_requests"]
     assert len({request["mappings"][f"_S{number}"][0] for number in range(6)}) == 6
+
+
+TWO_GPUS = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}}
+
+
+def join(api: Api, *names: str) -> None:
+    aggregate = new_uuid()
+    for name in names:
+        path = f"/resource_providers/{uuid_of(name)}"
+        generation = ask(api, "GET", path)["generation"]
+        body = {"aggregates": [aggregate], "resource_provider_generation": generation}
+        ask(api, "PUT", f"{path}/aggregates", body=body)
+
+
+@pytest.fixture
+def pool(api: Api) -> Api:
+    """Two hosts with a GPU each, and a pool with one behind a switch that the first host shares."""
+    root = provider(api, "pool", None, {}, [])
+    node = provider(api, "pool-numa", root, {}, ["HW_NUMA_ROOT"])
+    lock = {"CUSTOM_PCIE_LOCK": {"total": 4}}
+    ask(api, "PUT", "/resource_classes/CUSTOM_PCIE_LOCK")
+    ask(api, "PUT", "/traits/CUSTOM_HW_PCIE_SWITCH")
+    switch = provider(api, "pool-pcie", node, lock, ["CUSTOM_HW_PCIE_SWITCH"])
+    provider(api, "pool-gpu", switch, {"PGPU": {"total": 2}}, [SHARES])
+    for name in ("host", "other"):
+        provider(api, name, None, {"PGPU": {"total": 2}, "MEMORY_MB": {"total": 4}}, [])
+    join(api, "host", "pool-gpu")
+    return api
+
+
+@pytest.mark.parametrize(
+    "left_out", [lambda tree: {"avoid": {"trees": [tree]}}, lambda tree: {"without": [tree]}], ids=["avoided", "gone"]
+)
+def test_a_tree_that_is_left_out_shares_nothing(pool: Api, left_out: Callable[[str], dict[str, Any]]) -> None:
+    assert planned(pool, {**TWO_GPUS, **left_out(uuid_of("pool"))}) == []
+
+
+def test_what_is_taken_around_a_shared_device_is_not_charged_to_the_host(pool: Api) -> None:
+    """The lock of the pool's switch is none of the host, which has no such class and would get 0 for it."""
+    profile = {"sra": {"resources": {"DISK_GB": 1}, "mode": "upstream"}}
+    answer = ask(pool, "POST", CANDIDATES, body={**TWO_GPUS, "profile": profile})
+    (candidate,) = answer["allocation_requests"]
+    assert {*candidate["allocations"]} == {uuid_of("host"), uuid_of("pool-gpu"), uuid_of("pool-pcie")}
+    assert [score["sra"] for score in answer["scores"]] == [100]
+
+
+def test_what_takes_of_a_pool_alone_comes_once(api: Api) -> None:
+    """It is the same candidate for each tree that the pool shares with."""
+    provider(api, "pool", None, {"DISK_GB": {"total": 100}}, [SHARES])
+    for name in ("a", "b", "c"):
+        provider(api, name, None, {"VCPU": {"total": 4}}, [])
+    join(api, "pool", "a", "b", "c")
+    assert planned(api, {"groups": {"": {"resources": {"DISK_GB": 1}}}}) == [{"": ["pool"]}]
+    assert len(planned(api, {"groups": {"": {"resources": {"DISK_GB": 1, "VCPU": 1}}}, "limit": 2})) == 2

@@ -1,6 +1,5 @@
 """What the documents of Volcano, Koordinator and the scheduler say, as written: the tables are beside this file."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +10,12 @@ import yaml
 from flask import Flask
 
 from placement.allocators.fair_share.queues import Queue, tree_of
-from placement.app import create_app
 from placement.domain.device_types import DeviceSettings
 from placement.settings import PlannerSettings
 from placement.settings.planner.values import FairShareSettings
-from tests.api.conftest import Api
-from tests.claims import ask, claimed, detail_of, make_provider, new_uuid
-from tests.planner_hosts import CANDIDATES, CLAIMS, EIGHT_SWITCHES, consumer, names_of, only, register
+from tests.api.conftest import Api, with_settings
+from tests.claims import ask, claimed, make_provider, new_uuid
+from tests.planner_hosts import CANDIDATES, names_of, only, register
 from tests.stored_clouds import StoredProvider, store_providers
 
 pytestmark = pytest.mark.any_database
@@ -39,8 +37,7 @@ TRAITS = {
 @pytest.fixture
 def grouped(app: Flask) -> Api:
     """A server that knows the document's groups of GPUs."""
-    settings = app.extensions["placement"].settings
-    api = Api(create_app(replace(settings, planner=replace(PlannerSettings(), levels=TRAITS))))
+    api = with_settings(app, planner=replace(PlannerSettings(), levels=TRAITS))
     for name in ("CUSTOM_GPU_MEMORY_MB", "CUSTOM_SHARE"):
         ask(api, "PUT", f"/resource_classes/{name}")
     for trait in (*TRAITS.values(), *[f"CUSTOM_ENUMTYPE_{bit}" for bit in range(3)]):
@@ -61,8 +58,7 @@ def providers(tree: Mapping[str, Any], parent: str | None = None) -> Iterator[St
 
 
 def store(api: Api, host: str) -> None:
-    """Store a host of the table."""
-    store_providers(api.app.extensions["placement"].database, [*providers(GROUPS["hosts"][host])])
+    store_providers(api.database, [*providers(GROUPS["hosts"][host])])
 
 
 @pytest.mark.parametrize("row", GROUPS["rows"], ids=[row["says"] for row in GROUPS["rows"]])
@@ -83,30 +79,6 @@ def test_seed_000_as_written(grouped: Api, row: dict[str, Any]) -> None:
         assert scores[key] == pytest.approx(row.get(key, scores[key]))
 
 
-def test_a_claim_takes_what_its_containers_need_together(grouped: Api) -> None:
-    """Equations 19 to 25."""
-    store(grouped, "two NUMA nodes")
-    asked = {"containers": [{"gpu/0/cards": 1}] * 2, "init_containers": [{"cpu": 3}, {"cpu": 2, "gpu/0/cards": 1}]}
-    answer = ask(grouped, "POST", CLAIMS, body={**asked, "consumer": consumer()})
-    taken = [amounts["resources"] for amounts in answer["allocations"].values()]
-    assert sorted(taken, key=repr) == [{"PGPU": 1}, {"PGPU": 1}, {"VCPU": 3}]
-    assert set(answer["mappings"]) >= {"gpu/0", "containers/1/gpu/0", "init_containers/1/gpu/0"}
-
-
-@pytest.mark.parametrize(
-    ("body", "sentence"),
-    [
-        ({"paths": {"cpu": "1GiB"}}, "VCPU is not counted in bytes; write a whole number instead of 1GiB."),
-        ({"paths": {"gpu/0/enumType": 1}}, "There must be an amount of a resource."),
-        ({"paths": {"cpu": 1, "enumType": 1}}, "An enumerated resource stands inside a group: gpu/0/enumType."),
-        ({"paths": {"gpu/0/cards": 1, "gpu/0/enumX": 1}}, "paths.gpu/0/enumX: There is no trait CUSTOM_ENUMX_0."),
-        ({"init_containers": [{"cpu": 1}]}, "name containers or paths, too."),
-    ],
-)
-def test_what_is_refused_says_what_to_type(levels: Api, body: dict, sentence: str) -> None:
-    assert sentence in detail_of(levels.post(CANDIDATES, body))
-
-
 PATH = "/planner/v1/fair-share"
 SHARES = table("shares.yaml")
 
@@ -123,7 +95,7 @@ def queue(written: str) -> Queue:
 def test_seed_001_as_written(app: Flask, row: dict[str, Any]) -> None:
     queues = tree_of([queue(written) for written in row["queues"]])
     planner = PlannerSettings(fair_share=FairShareSettings(classes=("VCPU", "PGPU"), queues=queues, keep_s=0))
-    api = Api(create_app(replace(app.extensions["placement"].settings, planner=planner)))
+    api = with_settings(app, planner=planner)
     cloud = make_provider(api, **row["cloud"])
     for project, amount in row.get("holds", {}).items():
         claimed(api, {cloud: {row["wants"][project]: amount}}, project_id=project)
@@ -143,14 +115,9 @@ def test_seed_001_as_written(app: Flask, row: dict[str, Any]) -> None:
 
 
 STRATEGIES = table("strategies.yaml")
-AS_WRITTEN = {
-    "resourceStrategyFitWeight": 10,
-    "resources": {"nvidia.com/gpu": {"type": "MostAllocated", "weight": 2}},
-}
 
 
 def in_classes(api: Api, amounts: dict[str, int | str]) -> dict[str, int]:
-    """Return amounts by class, created where they are new."""
     for name in amounts:
         if name.startswith("CUSTOM_"):
             ask(api, "PUT", f"/resource_classes/{name}")
@@ -173,74 +140,7 @@ def test_seed_002_as_written(api: Api, row: dict[str, Any]) -> None:
     assert [score["raw"][part] for score in found["scores"]] == pytest.approx([*row[part].values()])
 
 
-FIT = {"fit": {"weight": 10, "resources": {"PGPU": {"type": "MostAllocated", "weight": 2}}}}
-SHOWN_SRA = {"sra": {"weight": 10, "mode": "upstream", "resources": {"PGPU": 1}}}
-PLUGIN = {"name": "resource-strategy-fit", "arguments": AS_WRITTEN}
-
-
-@pytest.mark.parametrize("path", [CANDIDATES, CLAIMS])
-@pytest.mark.parametrize(
-    ("pasted", "profile"),
-    [
-        pytest.param(AS_WRITTEN, FIT, id="arguments"),
-        pytest.param(
-            {"sra": {"enable": True, "resources": "nvidia.com/gpu", "weight": 10}}, SHOWN_SRA, id="scarce resources"
-        ),
-        pytest.param(
-            {"proportional": {"enable": True, "resources": "nvidia.com/gpu"}},
-            {"proportional": {"mode": "filter", "exempt": "all"}},
-            id="proportions",
-        ),
-        pytest.param({**PLUGIN}, FIT, id="a plugin"),
-        pytest.param({"actions": "enqueue, allocate", "tiers": [{"plugins": [PLUGIN]}]}, FIT, id="a configuration"),
-        pytest.param({"arguments": 5}, FIT, id="anything else"),
-    ],
-)
-def test_what_is_pasted_beside_the_groups_is_refused_with_what_to_type(
-    api: Api, path: str, pasted: dict[str, object], profile: dict[str, dict[str, object]]
-) -> None:
-    groups = {"groups": {"": {"resources": {"VCPU": 1}}}}
-    detail = detail_of(api.post(path, {**groups, **pasted}))
-    assert detail.endswith("becomes a planner file by: placement planner import FILE.")
-    shown = json.loads(detail[detail.index('or "profile": {') + 14 : detail.index(". What is written")])
-    for part, said in profile.items():
-        assert shown[part] | said == shown[part]
-    assert api.post(CANDIDATES, {**groups, "profile": shown}).status_code == 200
-
-
-def test_resources_beside_the_groups_are_refused_with_what_to_type(api: Api) -> None:
-    detail = api.post(CANDIDATES, {"resources": {"VCPU": 2}}).json["errors"][0]["detail"]
-    assert detail.endswith('\n\nresources: A group requests resources: "groups": {"":{"resources":{"VCPU":2}}}.')
-
-
-@pytest.mark.parametrize("where", ["beside the groups", "in a group"])
-def test_a_scorer_is_refused_with_the_profile_that_names_one_for_each_resource(api: Api, where: str) -> None:
-    scorer = {"scorer": {"PGPU": "MostAllocated"}}
-    group = {"resources": {"VCPU": 1}}
-    body = {"groups": {"": group}, **scorer} if where == "beside the groups" else {"groups": {"": {**group, **scorer}}}
-    detail = api.post(CANDIDATES, body).json["errors"][0]["detail"]
-    assert detail.endswith(
-        '"profile": {"fit": {"resources": {"PGPU": {"type": "MostAllocated"}, "VCPU": {"type": "LeastAllocated"}}}}.'
-    )
-
-
 DEVICES = table("devices.yaml")
-JOINT, HINT = "scheduling.koordinator.sh/device-joint-allocate", "scheduling.koordinator.sh/device-allocate-hint"
-FOUR_AND_ONE = {"nvidia.com/gpu": 4, "koordinator.sh/rdma": 1}
-
-
-def pod(requests: dict[str, Any], **annotations: object) -> dict[str, Any]:
-    """Return a pod as in the document, whose annotations are texts with JSON in them."""
-    names = {"joint": JOINT, "hint": HINT}
-    return {
-        "kind": "Pod",
-        "metadata": {
-            "name": "test-pod",
-            "namespace": "default",
-            "annotations": {names[key]: json.dumps(value, indent=2) for key, value in annotations.items()},
-        },
-        "spec": {"containers": [{"name": "main", "resources": {"requests": requests}}]},
-    }
 
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["says"]) for row in DEVICES["pods"]])
@@ -249,66 +149,3 @@ def test_pods_of_the_document_get_the_devices_that_it_names(api: Api, row: dict[
     assert only(api, {"pod": row["pod"]}) == row["gives"]
     template = {"kind": "Job", "spec": {"template": {key: row["pod"][key] for key in ("metadata", "spec")}}}
     assert only(api, {"pod": template}) == row["gives"]
-
-
-def test_containers_of_a_pod_add_up(api: Api) -> None:
-    register(api, numa_nodes=EIGHT_SWITCHES)
-    container = {"resources": {"requests": {"cpu": "1500m", "memory": "1Gi"}, "limits": {"nvidia.com/gpu": "1"}}}
-    asked = {"spec": {"containers": [container, container], "initContainers": [{"resources": {"limits": {"cpu": 9}}}]}}
-    found = api.post(CANDIDATES, {"pod": asked}).json["allocation_requests"][0]["allocations"]
-    taken = [one["resources"] for one in found.values()]
-    assert {"VCPU": 9} in taken
-    assert {"MEMORY_MB": 2048} in taken
-    assert sum("PGPU" in one for one in taken) == 2
-
-
-@pytest.mark.parametrize(
-    ("requests", "taken"),
-    [
-        ({"memory": "1073741824"}, {"MEMORY_MB": 1024}),
-        ({"memory": 1073741825}, {"MEMORY_MB": 1025}),
-        ({"ephemeral-storage": "20000000k"}, {"DISK_GB": 19}),
-        ({"MEMORY_MB": 2048}, {"MEMORY_MB": 2048}),
-        ({"cpu": "0.5"}, {"VCPU": 1}),
-    ],
-)
-def test_amounts_of_a_pod_are_what_they_are_in_kubernetes(
-    api: Api, requests: dict[str, Any], taken: dict[str, int]
-) -> None:
-    register(api, numa_nodes=EIGHT_SWITCHES)
-    found = api.post(CANDIDATES, {"pod": pod(requests)}).json["allocation_requests"][0]["allocations"]
-    assert [one["resources"] for one in found.values()] == [taken]
-
-
-@pytest.mark.parametrize(
-    ("spec", "sentence"),
-    [
-        ({"containers": 5}, "pod.spec.containers: The value is not a list."),
-        ({"containers": [None]}, "pod.spec.containers[0]: The value is not an object."),
-        ({"containers": [{"resources": {"requests": {"cpu": -1}}}]}, "resources.cpu: -1 is not an amount"),
-    ],
-)
-def test_parts_of_a_pod_have_the_form_they_have_in_kubernetes(api: Api, spec: dict[str, Any], sentence: str) -> None:
-    assert sentence in detail_of(api.post(CANDIDATES, {"pod": {"spec": spec}}))
-
-
-@pytest.mark.parametrize(("metadata", "place"), [(5, "metadata"), ({"annotations": 5}, "metadata.annotations")])
-def test_metadata_of_a_pod_are_objects(api: Api, metadata: object, place: str) -> None:
-    answer = api.post(CANDIDATES, {"pod": {**pod(FOUR_AND_ONE), "metadata": metadata}})
-    assert f"pod.{place}: The value is not an object." in detail_of(answer)
-
-
-@pytest.mark.parametrize(
-    ("asked", "sentence"),
-    [
-        ({**pod(FOUR_AND_ONE), "metadata": {"annotations": {JOINT: "{"}}}, "The annotation is not JSON"),
-        (pod({"cpu": "1Gi"}), "VCPU is not counted in bytes; write a whole number instead of 1Gi."),
-        (pod({"example.com/tpu": 1}), "No device type and no class stands for it under devices"),
-        (
-            pod(FOUR_AND_ONE, joint={"deviceTypes": ["tpu"]}),
-            "There is no device type 'tpu'; there are gpu, rdma, fpga.",
-        ),
-    ],
-)
-def test_what_is_refused_says_what_is_wrong(api: Api, asked: dict[str, Any], sentence: str) -> None:
-    assert sentence in detail_of(api.post(CANDIDATES, {"pod": asked}))

@@ -1,5 +1,6 @@
 """Explanations of rules over several providers in planner requests, compared with brute force."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from random import Random
@@ -8,17 +9,17 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from placement.app import create_app
 from placement.candidates.explain.conditions import NUMERIC, Condition, ConditionKind
 from placement.candidates.explain.explain_rules import rules_of, with_rules
 from placement.domain.planner_request import PlannerRequest
+from placement.settings import PlannerSettings
 from placement.store.connection.database import Database
-from tests.api.conftest import Api
+from tests.api.conftest import Api, with_settings
 from tests.claims import ask
 from tests.definition_of_plans import PlanDefinition, TooMany
-from tests.planner_clouds import LEVELS, LOCKS, body_of, make_names, random_cloud, random_request
+from tests.planner_clouds import LEVELS, LOCKS, Builder, body_of, make_names, random_cloud, random_request
 from tests.planner_hosts import CANDIDATES
-from tests.small_clouds import Cloud, Inventory, Node, load
+from tests.small_clouds import Cloud, Inventory, load
 
 CLOUDS, REQUESTS = 12, 4
 NUMA, SWITCH = frozenset({LEVELS["numa"]}), frozenset({LEVELS["pcie"]})
@@ -36,14 +37,11 @@ def database(app: Flask) -> Database:
 
 def hosts(number: int, *, gpus: int) -> Cloud:
     """Return hosts of two NUMA nodes with this many GPUs below a switch each; the first one has a NIC as well."""
-    cloud: Cloud = {}
+    builder = Builder(Random(0))
 
     def add(parent: int | None, traits: frozenset[str] = frozenset(), **stock: int) -> int:
-        id_ = len(cloud) + 1
-        root = id_ if parent is None else cloud[parent].root
         inventories = {name: Inventory(total) for name, total in stock.items()}
-        cloud[id_] = Node(id_, parent, root, inventories, traits, frozenset())
-        return id_
+        return builder.add(parent, inventories, traits, plain=True)
 
     for _ in range(number):
         root = add(None)
@@ -54,7 +52,7 @@ def hosts(number: int, *, gpus: int) -> Cloud:
                 add(switch, PGPU=1)
             if not place:
                 add(switch, SRIOV_NET_VF=8)
-    return cloud
+    return builder.cloud
 
 
 def explained(api: Api, body: dict[str, Any]) -> Any:
@@ -77,20 +75,6 @@ def test_more_than_any_tree_has(database: Database, api: Api) -> None:
     assert (near_miss["condition"], near_miss["trees"], near_miss["complete"]) == ("count", 3, True)
 
 
-def test_more_than_one_numa_node_has(database: Database, api: Api) -> None:
-    load(database, hosts(2, gpus=4))
-    body = {"groups": {"_GPU": {**GPU, "count": 5}}, "within": [{"groups": ["_GPU"], "level": LEVELS["numa"]}]}
-    found = explained(api, body)
-    assert (found["cause"]["condition"], found["cause"]["shortfall"]) == (
-        "within",
-        {"group": "_GPU", "asked": 5, "most": 4},
-    )
-    assert [(one["condition"], one["trees"], one["shortfall"]["most"]) for one in found["near_misses"]] == [
-        ("count", 2, 4),
-        ("within", 2, 4),
-    ]
-
-
 @pytest.mark.parametrize(("count", "aside"), [(1, ""), (3, "Counts and rules aside, ")])
 def test_a_near_miss_on_single_providers_does_not_speak_for_the_rules(
     database: Database, api: Api, count: int, aside: str
@@ -100,20 +84,6 @@ def test_a_near_miss_on_single_providers_does_not_speak_for_the_rules(
     body = {"groups": {"_GPU": {**GPU, "count": count}, "_NIC": {"resources": {"SRIOV_NET_VF": 9}}}}
     (near_miss,) = explained(api, body)["near_misses"]
     assert near_miss["message"].startswith(f"{aside}2 trees fail only this condition: 9 SRIOV_NET_VF")
-
-
-def test_what_is_used_below_a_place_keeps_it_from_being_held_alone(database: Database, api: Api) -> None:
-    """NUMA nodes of two hosts serve alike; below the second, somebody uses a NIC, which nobody asks for."""
-    cloud: Cloud = {}
-    for root, used in ((1, 0), (11, 1)):
-        cloud[root] = Node(root, None, root, {}, frozenset(), frozenset())
-        cloud[root + 1] = Node(root + 1, root, root, {"VCPU": Inventory(4)}, NUMA, frozenset())
-        cloud[root + 2] = Node(root + 2, root + 1, root, {"SRIOV_NET_VF": Inventory(8, used=used)}, NUMA, frozenset())
-    load(database, cloud)
-    body = {"groups": {"_A": {"resources": {"VCPU": 1}}}, "exclusive": [{"groups": ["_A"], "level": "device"}]}
-    found = ask(api, "POST", CANDIDATES, body=body)
-    assert len(found["allocation_requests"]) == 1
-    assert explained(api, body)["trees_with_candidates"] == 1
 
 
 @pytest.mark.parametrize("root", [[], ["CUSTOM_A"]], ids=["", "of a root with a trait"])
@@ -144,12 +114,10 @@ def test_a_path_is_a_near_miss_if_the_request_without_it_finds_trees(
 @pytest.mark.any_database
 @pytest.mark.parametrize("locks", [LOCKS, {}], ids=["with locks", "where nobody can hold a place"])
 def test_what_is_said_is_what_trying_everything_finds(
-    database: Database, app: Flask, locks: dict[str, str], is_long: bool, request: pytest.FixtureRequest
+    database: Database, app: Flask, locks: dict[str, str], seeds: Callable[..., range]
 ) -> None:
-    settings = app.extensions["placement"].settings
-    api = Api(create_app(replace(settings, planner=replace(settings.planner, exclusive=locks))))
-    first = 1000 * request.config.getoption("--seed")
-    for seed in range(first, first + CLOUDS * (40 if is_long else 1)):
+    api = with_settings(app, planner=PlannerSettings(exclusive=locks))
+    for seed in seeds(CLOUDS, times=40):
         chance = Random(seed)
         cloud = random_cloud(chance)
         load(database, cloud)

@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from placement.app import create_app
 from placement.settings import PlannerSettings
-from tests.api.conftest import Api
-from tests.claims import detail_of, held
+from tests.api.conftest import Api, with_settings
 from tests.clouds import Cloud, Provider, provider
 from tests.planner_hosts import CLAIMS, consumer
 from tests.stored_clouds import stored
@@ -27,9 +25,8 @@ ON_HOSTS = {"apart": {"level": "host"}}
 @pytest.fixture
 def racks(app: Flask) -> Api:
     """A server with three racks in two zones."""
-    settings = app.extensions["placement"].settings
     kinds = {"zone": ZONES, "rack": {name: (uuid,) for name, uuid in RACKS.items()}}
-    return Api(create_app(replace(settings, planner=replace(PlannerSettings(), aggregates=kinds))))
+    return with_settings(app, planner=replace(PlannerSettings(), aggregates=kinds))
 
 
 def host(name: str, rack: str, *, gpus: int, cores: int = 16) -> Provider:
@@ -47,7 +44,6 @@ def gang(members: int | list[dict[str, Any]], wanted: dict[str, Any], **rules: A
 
 
 def placed(api: Api, cloud: Cloud, body: dict[str, Any]) -> list[str]:
-    """Return the host of each member."""
     answer = api.post(CLAIMS, body)
     assert answer.status_code in (200, 201), answer.text
     return hosts_in(cloud, answer.json)
@@ -62,18 +58,6 @@ def refused(api: Api, body: dict[str, Any]) -> str:
     assert answer.status_code == 409, answer.text
     assert "complete" not in answer.json["errors"][0]
     return str(answer.json["errors"][0]["detail"].splitlines()[-1])
-
-
-def bad(api: Api, body: dict[str, Any]) -> str:
-    return str(detail_of(api.post(CLAIMS, body)).splitlines()[-1])
-
-
-def test_a_gang_lies_in_one_rack_on_the_fewest_hosts(racks: Api) -> None:
-    hosts = [host("h1", "b1", gpus=4), host("h2", "b2", gpus=2), host("h3", "b2", gpus=2), host("h4", "b2", gpus=3)]
-    cloud = cloud_of(racks, *hosts)
-    body = gang(5, GPU, **IN_A_RACK)
-    assert sorted(placed(racks, cloud, body)) == ["h2", "h2", "h4", "h4", "h4"]
-    assert held(racks, body["consumer"]["uuid"])
 
 
 def test_the_same_gang_again_gets_the_same_answer_and_other_rules_make_another_claim(racks: Api) -> None:
@@ -160,25 +144,6 @@ def test_what_a_host_does_not_hold_in_spite_of_its_sums_is_found_out(racks: Api)
     }
     assert placed(racks, cloud, gang(2, wanted, dry_run=True, **IN_A_RACK)) == ["h2", "h2"]
     assert refused(racks, gang(3, wanted, **IN_A_RACK)).endswith("rack b2 has room for 2.")
-
-
-def test_rules_that_make_no_sense_are_refused(racks: Api) -> None:
-    assert bad(racks, gang(2, GPU, together={"level": "row"})).endswith(
-        "There is no level 'row' of the fabric; there are: zone, rack, host. Name the aggregates of each row under "
-        "aggregates in planner.yaml."
-    )
-    assert bad(racks, gang(2, GPU, **IN_A_RACK, apart={"level": "rack"})).endswith(
-        "Members cannot be in one rack and in different ones."
-    )
-    assert bad(racks, gang(5, GPU, together={"level": "rack", "each": 2})).endswith(
-        "5 members cannot be divided into groups of 2."
-    )
-    preferred = {"level": "rack", "each": 2, "mode": "preferred"}
-    assert bad(racks, gang(4, GPU, together=preferred)).endswith('"mode": "required", or no mode.')
-    assert bad(racks, {**GPU, "consumer": consumer(), **IN_A_RACK}).endswith('The key is for a claim with "members".')
-    assert "depend on each other" in bad(racks, gang(2, GPU, all_or_nothing=False, **IN_A_RACK))
-    zones = gang(4, GPU, together={"level": "rack", "each": 2}, apart={"level": "zone"})
-    assert "not in zones" in bad(racks, zones)
 
 
 CAPACITIES = {"h1": ("b1", 2, 4), "h2": ("b1", 1, 6), "h3": ("b2", 3, 3), "h4": ("b2", 0, 8), "h5": ("b3", 2, 2)}

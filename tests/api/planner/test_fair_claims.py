@@ -9,7 +9,7 @@ from placement.allocators.fair_share.queues import Queue, QueueCapacity, tree_of
 from placement.app import create_app
 from placement.settings import PlannerSettings
 from placement.settings.planner.values import FairShareSettings
-from tests.api.conftest import Api
+from tests.api.conftest import Api, with_settings
 from tests.claims import ask
 from tests.clouds import provider
 from tests.planner_hosts import CLAIMS, consumer
@@ -23,7 +23,7 @@ PLANNER = PlannerSettings(fair_share=FAIR, levels={"gpu": "CUSTOM_GPU"}, exclusi
 @pytest.fixture
 def planner(app: Flask) -> Api:
     """A client of a server with ten GPUs, of which ann holds six."""
-    api = Api(create_app(replace(app.extensions["placement"].settings, planner=PLANNER)))
+    api = with_settings(app, planner=PLANNER)
     stored(api.app, provider("host", provider("gpus", PGPU=10, traits=["CUSTOM_GPU"]), VCPU=100))
     assert claim(api, "ann", 6).status_code == 201
     return api
@@ -44,7 +44,6 @@ def said(answer) -> str:
 
 
 def gpus(api: Api) -> str:
-    """Return the provider of the GPUs."""
     (found,) = ask(api, "GET", "/resource_providers?name=gpus")["resource_providers"]
     return str(found["uuid"])
 
@@ -184,7 +183,7 @@ def test_what_is_taken_counts_whatever_the_words_of_the_request(planner: Api, fo
 @pytest.mark.parametrize("tenths", [1, 3, 7])
 def test_a_limit_may_be_held_to_the_last_unit(app: Flask, tenths: int) -> None:
     """In binary floating point, one tenth is slightly more than one tenth."""
-    api = Api(create_app(replace(app.extensions["placement"].settings, planner=PLANNER)))
+    api = with_settings(app, planner=PLANNER)
     stored(api.app, provider("gpus", PGPU=10))
     assert claim(api, "ann", tenths, {"enforce": True, "limits": {"root/eng": tenths / 10}}).status_code == 201
 
@@ -199,25 +198,3 @@ def test_the_limit_of_a_queue_in_the_planner_file_holds(app: Flask) -> None:
     assert claim(api, "ann", 4, {"enforce": True}).status_code == 201
     answer = claim(api, "ann", 1, {"enforce": True})
     assert (answer.status_code, said(answer)) == (409, "With the claim, root/eng would hold 5 PGPU; its limit is 4.")
-
-
-@pytest.mark.parametrize(
-    ("entry", "sentence"),
-    [
-        (
-            {"enforce": True, "limits": {"root/ops": 0.5}},
-            "fair_share.limits.root/ops: No such queue.",
-        ),
-        (
-            {"enforce": True, "limits": {"root/eng": 2}},
-            "fair_share.limits.root/eng: 2 is greater than the maximum of 1",
-        ),
-        (
-            {"enforce": True, "pending": [{"project_id": "p", "resources": {"VCPU": 1}}]},
-            "fair_share.pending[0].resources: None of the requested classes counts towards fair shares; PGPU do.",
-        ),
-    ],
-)
-def test_a_fault_is_told_with_its_path(planner: Api, entry: object, sentence: str) -> None:
-    answer = claim(planner, "ann", 1, entry)
-    assert (answer.status_code, said(answer)) == (400, sentence)

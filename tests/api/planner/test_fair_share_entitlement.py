@@ -1,16 +1,13 @@
 """Entitlements over HTTP: what GET shows is what reclaim, order and both gates go by, down to the project."""
 
-from dataclasses import replace
-
 import pytest
 from flask import Flask
 
 from placement.allocators.fair_share.queues import Queue, QueueCapacity, tree_of
-from placement.app import create_app
 from placement.settings import PlannerSettings
 from placement.settings.planner.values import FairShareSettings
 from placement.settings.values import FairnessSettings
-from tests.api.conftest import Api
+from tests.api.conftest import Api, with_settings
 from tests.claims import claimed, detail_of, entry, make_provider, new_uuid
 from tests.planner_hosts import CLAIMS, consumer
 
@@ -24,8 +21,7 @@ def serving(app: Flask, *queues: Queue, classes: tuple[str, ...] = ("PGPU",), en
     """Return a client of a server with these queues, and with the plain gate if that is enforced."""
     fair = FairShareSettings(classes=classes, queues=tree_of(queues), keep_s=0)
     fairness = FairnessSettings(enforce, ("INSTANCE",)) if enforce else FairnessSettings()
-    settings = app.extensions["placement"].settings
-    return Api(create_app(replace(settings, planner=PlannerSettings(fair_share=fair), fairness=fairness)))
+    return with_settings(app, planner=PlannerSettings(fair_share=fair), fairness=fairness)
 
 
 def asked(api: Api, method: str, what: str = "", body: object = None) -> dict:

@@ -1,7 +1,6 @@
 """GET /planner/v1 and its profiles, and what applies to every resource of the planner."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -12,10 +11,9 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
 from placement.api.routes import ROUTES
 from placement.api.routing import is_planner_path
-from placement.app import create_app
 from placement.settings import PlannerApiSettings, PlannerSettings, RankingSettings
 from placement.settings.planner.sections import load_planner
-from tests.api.conftest import Api
+from tests.api.conftest import Api, with_settings
 from tests.claims import detail_of
 
 pytestmark = pytest.mark.any_database
@@ -43,11 +41,6 @@ EVERYTHING = PlannerSettings(
 )
 
 
-def with_settings(app: Flask, **groups: object) -> Api:
-    """Return a client of a server on the same database, with other settings."""
-    return Api(create_app(replace(app.extensions["placement"].settings, **groups)))
-
-
 def test_the_planner_says_what_it_serves_and_whether_it_ranks(app: Flask) -> None:
     answer = with_settings(app, ranking=RankingSettings(enabled=False, near_equal=2.5)).get("/planner/v1")
     assert answer.status_code == 200
@@ -56,74 +49,14 @@ def test_the_planner_says_what_it_serves_and_whether_it_ranks(app: Flask) -> Non
     assert answer.json["resources"]["/planner/v1/profiles"] == ["GET"]
 
 
-def test_without_a_planner_file_the_built_in_profile_is_listed(api: Api) -> None:
-    assert api.get("/planner/v1/profiles").json == {
-        "default_profile": "default",
-        "levels": {"numa": "HW_NUMA_ROOT", "pcie": "CUSTOM_HW_PCIE_SWITCH"},
-        "profiles": {
-            "default": {
-                "fit": {
-                    "weight": 10,
-                    "resources": {
-                        "VCPU": {"type": "LeastAllocated", "weight": 1},
-                        "MEMORY_MB": {"type": "LeastAllocated", "weight": 1},
-                        "PGPU": {"type": "MostAllocated", "weight": 4},
-                        "VGPU": {"type": "MostAllocated", "weight": 4},
-                        "FPGA": {"type": "MostAllocated", "weight": 4},
-                        "CUSTOM_GPU_*": {"type": "MostAllocated", "weight": 4},
-                        "CUSTOM_PCI_10DE_*": {"type": "MostAllocated", "weight": 4},
-                        "CUSTOM_PCI_1002_*": {"type": "MostAllocated", "weight": 4},
-                    },
-                },
-                "sra": {"weight": 30, "mode": "unneeded", "resources": {"PGPU": 1, "VGPU": 1, "FPGA": 1}},
-                "compactness": {"weight": 10},
-            }
-        },
-        "exclusive": {"pcie": "CUSTOM_PCIE_LOCK", "device": "CUSTOM_DEVICE_LOCK"},
-        "devices": {
-            "types": {
-                "gpu": {
-                    "class": "PGPU",
-                    "whole": 1,
-                    "label_prefix": "CUSTOM_GPU_LABEL_",
-                    "resources": {
-                        "nvidia.com/gpu": 1,
-                        "amd.com/gpu": 1,
-                        "koordinator.sh/gpu": 100,
-                        "koordinator.sh/gpu-core": 100,
-                        "koordinator.sh/gpu-memory-ratio": 100,
-                    },
-                    "shared": "koordinator.sh/gpu.shared",
-                },
-                "rdma": {
-                    "class": "CUSTOM_RDMA_SHARE",
-                    "whole": 100,
-                    "virtual_function": "SRIOV_NET_VF",
-                    "label_prefix": "CUSTOM_NIC_LABEL_",
-                    "resources": {"koordinator.sh/rdma": 100},
-                },
-                "fpga": {
-                    "class": "FPGA",
-                    "whole": 1,
-                    "label_prefix": "CUSTOM_FPGA_LABEL_",
-                    "resources": {"koordinator.sh/fpga": 100},
-                },
-            },
-            "base": {"cards": "PGPU", "memory": "CUSTOM_GPU_MEMORY_MB", "cores": "CUSTOM_GPU_CORE", "cpu": "VCPU"},
-            "host": {"cpu": "VCPU", "memory": "MEMORY_MB", "ephemeral-storage": "DISK_GB"},
-            "labels": {},
-            "same_pcie": "pcie",
-            "same_numa": "numa",
-        },
-        "aggregates": {},
-    }
-
-
-def test_what_is_listed_is_a_planner_file_that_says_the_same(app: Flask, tmp_path: Path) -> None:
-    listed = with_settings(app, planner=EVERYTHING).get("/planner/v1/profiles").json
+@pytest.mark.parametrize("planner", [EVERYTHING, PlannerSettings()], ids=["everything", "what is built in"])
+def test_what_is_listed_is_a_planner_file_that_says_the_same(
+    app: Flask, tmp_path: Path, planner: PlannerSettings
+) -> None:
+    listed = with_settings(app, planner=planner).get("/planner/v1/profiles").json
     file = tmp_path / "planner.yaml"
     file.write_bytes(orjson.dumps(listed, option=orjson.OPT_INDENT_2))
-    assert load_planner(file) == EVERYTHING
+    assert load_planner(file) == planner
 
 
 @pytest.mark.parametrize("path", ["/planner/v1", "/planner/v1/profiles"])

@@ -1,5 +1,6 @@
-"""Pods and what has their templates: pods.yaml says what each requests, what is not applied, and what is refused."""
+"""One name, one class: profiles, groups and pods understand the names of devices; pods.yaml says what pods mean."""
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,70 @@ import yaml
 from placement.domain.device_types import DeviceSettings
 from placement.domain.pods import PastedPod, pasted_pod
 from placement.errors import InvalidAt
+from placement.settings.planner.sections import load_planner
 from tests.api.conftest import Api
-from tests.claims import detail_of
+from tests.claims import ask, make_provider
 from tests.planner_hosts import CANDIDATES, EIGHT_SWITCHES, consumer, register
+
+pytestmark = pytest.mark.any_database
+
+PROFILE = "profiles: {default: {fit: {resources: {nvidia.com/gpu: {type: MostAllocated}}}}}\n"
+
+
+def in_a_pod(**resources: object) -> dict[str, Any]:
+    return {"pod": {"spec": {"containers": [{"resources": {"limits": resources}}]}}}
+
+
+def in_a_group(**resources: object) -> dict[str, Any]:
+    return {"groups": {"": {"resources": resources}}}
+
+
+@pytest.mark.parametrize(
+    ("asked", "taken"),
+    [
+        pytest.param(in_a_group(cpu=2, memory="8Gi"), {"VCPU": 2, "MEMORY_MB": 8192}, id="in a group"),
+        pytest.param({"requests": {"cpu": 2, "memory": 2**30}}, {"VCPU": 2, "MEMORY_MB": 1024}, id="of Koordinator"),
+        pytest.param(in_a_pod(cpu=2, memory=2**30), {"VCPU": 2, "MEMORY_MB": 1024}, id="in a pod"),
+        pytest.param(in_a_group(**{"nvidia.com/gpu": 1}), {"PGPU": 1}, id="a device in a group"),
+        pytest.param(in_a_pod(**{"nvidia.com/gpu": 1}), {"PGPU": 1}, id="a device in a pod"),
+    ],
+)
+def test_a_request_takes_the_class_that_its_names_stand_for(api: Api, asked: dict[str, Any], taken: object) -> None:
+    host = make_provider(api, VCPU=8, MEMORY_MB=16384, PGPU=4)
+    (found,) = ask(api, "POST", CANDIDATES, body=asked)["allocation_requests"]
+    assert found["allocations"] == {host: {"resources": taken}}
+
+
+@pytest.mark.parametrize("name", ["nvidia.com/gpu", "PGPU", "gpu"])
+def test_a_profile_scores_the_devices_of_pods(api: Api, name: str) -> None:
+    make_provider(api, PGPU=8)
+    profile = {"fit": {"resources": {name: {"type": "MostAllocated"}}}}
+    body = {**in_a_pod(**{"nvidia.com/gpu": 1}), "profile": profile}
+    assert ask(api, "POST", CANDIDATES, body=body)["scores"][0]["fit"] == 12.5
+
+
+def test_a_name_in_the_file_that_means_another_class_than_before_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "planner.yaml"
+    file.write_text(PROFILE)
+    with caplog.at_level(logging.WARNING):
+        profile = load_planner(file).profiles["default"]
+    assert profile.strategy.fit is not None
+    assert set(profile.strategy.fit.resources) == {"PGPU"}
+    other = "write CUSTOM_NVIDIA_COM_GPU if inventories have that."
+    assert caplog.messages == [f"{file}, line 1: nvidia.com/gpu is PGPU, as under devices; {other}"]
+
+
+def test_devices_say_what_a_name_means_in_a_profile(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "planner.yaml"
+    types = "{gpu: {class: CUSTOM_NVIDIA_COM_GPU, resources: [nvidia.com/gpu]}}"
+    file.write_text(f"{PROFILE}devices: {{types: {types}}}\n")
+    profile = load_planner(file).profiles["default"]
+    assert profile.strategy.fit is not None
+    assert set(profile.strategy.fit.resources) == {"CUSTOM_NVIDIA_COM_GPU"}
+    assert caplog.messages == []
+
 
 pytestmark = pytest.mark.any_database
 
@@ -44,8 +106,3 @@ def test_answers_name_what_is_not_applied(api: Api) -> None:
     assert [(answer.status_code, answer.json["ignored"]) for answer in answers] == [(201, ignored), (200, ignored)]
     members = {"members": [{"consumer": consumer(), "request": body}], "all_or_nothing": False}
     assert api.post("/planner/v1/claims", members).json["ignored"] == ignored
-
-
-def test_what_is_for_pods_is_refused_without_one(api: Api) -> None:
-    answer = api.post(CANDIDATES, {"groups": {"": {"resources": {"VCPU": 1}}}, "ignore_unknown": True})
-    assert "ignore_unknown: The key needs a pod, and the request has none." in detail_of(answer)

@@ -1,11 +1,11 @@
 """Candidates and claims in small random clouds, compared with brute force; gangs, with one claim after the other."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 from typing import Any
 
 import pytest
-from flask import Flask
 
 from placement.domain.planner_request import Affinity, Exclusive, PlannerGroup, PlannerRequest, Within
 from placement.domain.search_plan import RequestGroup
@@ -34,16 +34,12 @@ PROFILES: tuple[dict[str, Any], ...] = (
 )
 
 
-def test_what_is_found_is_what_trying_everything_finds(
-    app: Flask, api: Api, is_long: bool, request: pytest.FixtureRequest
-) -> None:
-    database = app.extensions["placement"].database
-    make_names(database)
-    first = 1000 * request.config.getoption("--seed")
-    for seed in range(first, first + CLOUDS * (40 if is_long else 1)):
+def test_what_is_found_is_what_trying_everything_finds(api: Api, seeds: Callable[..., range]) -> None:
+    make_names(api.database)
+    for seed in seeds(CLOUDS, times=40):
         chance = Random(seed)
         cloud = random_cloud(chance) if chance.random() < 0.8 else random_hosts(chance, 3, models=1)
-        load(database, cloud)
+        load(api.database, cloud)
         for _ in range(REQUESTS):
             one_request(api, chance, cloud)
 
@@ -113,19 +109,17 @@ def modest_request(chance: Random) -> PlannerRequest:
 
 
 @pytest.mark.any_database
-def test_a_gang_gets_what_single_claims_would_get_one_after_the_other(
-    app: Flask, api: Api, request: pytest.FixtureRequest
-) -> None:
+def test_a_gang_gets_what_single_claims_would_get_one_after_the_other(api: Api, seeds: Callable[..., range]) -> None:
     """Candidates are requested and allocated, so earlier members' allocations need not be remembered.
 
     Nor are places without a lock that members hold exclusively: only members of a gang keep out of each other's.
     """
-    database, first, compared = app.extensions["placement"].database, 1000 * request.config.getoption("--seed"), 0
-    make_names(database)
+    compared = 0
+    make_names(api.database)
     # In the first cloud, a member comes back to a tree that another one has taken from.
-    for seed in (617986003, *range(first, first + GANGS)):
+    for seed in (617986003, *seeds(GANGS)):
         chance = Random(seed)
-        load(database, cloud := random_hosts(chance, chance.randint(4, 8), models=chance.choice((None, None, 2))))
+        load(api.database, cloud := random_hosts(chance, chance.randint(4, 8), models=chance.choice((None, None, 2))))
         wanted = {**body_of(replace(modest_request(chance), limit=1)), **chance.choice(PROFILES)}
         gang = api.post(CLAIMS, {**wanted, "consumer": consumer(), "members": MEMBERS, "dry_run": True})
         singles = [one for _ in range(MEMBERS) if (one := put_the_best(api, wanted))]

@@ -1,87 +1,94 @@
-"""POST /planner/v1/candidates: refused requests, with the path of the error."""
+"""What the planner refuses, and the sentence that says why, with the path of the fault: refusals.yaml."""
+
+import json
+from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
+from flask import Flask
 
-from tests.api.conftest import Api
-from tests.claims import detail_of
-from tests.planner_hosts import CANDIDATES
+from placement.allocators.fair_share.queues import Queue, tree_of
+from placement.settings import PlannerSettings
+from placement.settings.planner.values import FairShareSettings
+from tests.api.conftest import Api, with_settings
+from tests.claims import detail_of, make_provider, sentence_of
+from tests.planner_hosts import CANDIDATES, CLAIMS
 
 pytestmark = pytest.mark.any_database
 
-A = {"_A": {"resources": {"PGPU": 1}}}
-GPU_HINT = "device_allocate_hint.gpu"
+REFUSALS = yaml.safe_load(Path(__file__).with_name("refusals.yaml").read_text(encoding="utf-8"))
 
 
-def refused(api: Api, body: object) -> str:
-    """Return the sentence with which a body is refused."""
-    return str(detail_of(api.post(CANDIDATES, body)).splitlines()[-1])
+@pytest.fixture
+def refusing(app: Flask) -> Api:
+    """The server that the file describes."""
+    queues = tree_of([Queue("root/eng", (None, 1), ("ann",))])
+    planner = PlannerSettings(
+        levels={**PlannerSettings().levels, "gpu": "CUSTOM_GPU"},
+        fair_share=FairShareSettings(classes=("VCPU", "PGPU"), queues=queues, keep_s=0),
+        aggregates={kind: {"a1": ("3c9a1f0e-5b7d-4e21-9a63-0d4f8b1c2e01",)} for kind in ("zone", "rack")},
+    )
+    return with_settings(app, planner=planner)
 
 
-def group(**changed: object) -> dict[str, object]:
-    return {"groups": {"_A": {**A["_A"], **changed}}}
+@pytest.mark.parametrize("path", REFUSALS)
+def test_a_bad_request_is_refused_with_the_path_of_the_fault(refusing: Api, path: str) -> None:
+    for body, sentence in REFUSALS[path]:
+        told = sentence_of(refusing.post(f"/planner/v1/{path}", body))
+        assert sentence in told, body
 
 
-def hint(**said: object) -> dict[str, object]:
-    return {"requests": {"gpu": 1}, "device_allocate_hint": {"gpu": said}}
+def test_long_lists_of_rules_are_refused(api: Api) -> None:
+    groups = {"_A": {"resources": {"PGPU": 1}}}
+    rules = [{"groups": ["_A"], "level": f"CUSTOM_{number}"} for number in range(65)]
+    answer = api.post(CANDIDATES, {"groups": groups, "within": rules})
+    assert sentence_of(answer) == "within: A list of 65 items is too long, the limit is 64"
 
 
-@pytest.mark.parametrize(
-    ("body", "sentence"),
-    [
-        ({}, "body: There must be groups, a tree, paths, or requests of devices."),
+def test_scores_name_an_unknown_class_and_providers_in_several_trees(api: Api) -> None:
+    first, second = make_provider(api, VCPU=1), make_provider(api, VCPU=1)
+    known = {first: {"resources": {"VCPU": 1}}}
+    for taken, sentence in (
         (
-            group(resources={"PGPU": True}),
-            "groups._A.resources.PGPU: True is not an amount; write a whole number, or bytes such as 8Gi",
+            {second: {"resources": {"CUSTOM_WAND": 1}}},
+            f".{second}.resources.CUSTOM_WAND: There is no such resource class.",
         ),
-        (group(resources={"CUSTOM_NO": 1}), "groups._A.resources.CUSTOM_NO: There is no resource class CUSTOM_NO."),
-        (group(required=["CUSTOM_NO"]), "groups._A.required: There is no trait CUSTOM_NO."),
-        (
-            {"groups": A, "root_required": ["HW_NUMA_ROOT", "!HW_NUMA_ROOT"]},
-            "root_required: Traits are required and forbidden: HW_NUMA_ROOT.",
-        ),
-        (group(count=0), 'groups._A.count: 0 is not a number from 1 to 1000, "all" or "per-subtree"'),
-        (
-            group(count="per-subtree"),
-            'groups._A.count: "per-subtree" is for a group that one affinity has beside its primary.',
-        ),
-        (
-            {"groups": A, "within": [{"groups": ["_B"], "level": "numa"}]},
-            "within[0].groups: There is no group '_B'.",
-        ),
-        (
-            {"groups": A, "within": [{"groups": ["_A"], "level": "rack"}]},
-            "within[0].level: There is no level 'rack'; there are numa, pcie, and traits.",
-        ),
-        (
-            {"groups": A, "within": [{"groups": ["_A"], "level": f"CUSTOM_{n}"} for n in range(65)]},
-            "within: A list of 65 items is too long, the limit is 64",
-        ),
-        ({"groups": A, "profile": "no"}, "profile: There is no profile 'no'; there are default."),
-        (
-            {"requests": {"koordinator.sh/rdma": 150}},
-            "requests: More than one device of the type rdma is requested in multiples of 100, not 150.",
-        ),
-        (
-            {"requests": {"tpu": 1}},
-            "requests.tpu: The name is neither a resource of a device type nor a resource class.",
-        ),
-        (hint(vfSelector={}), f"{GPU_HINT}.vfSelector: The device type gpu has no virtual functions."),
-        (
-            {"paths": {"rack/0/gpu/0/cards": 1}},
-            (
-                "paths.rack/0/gpu/0: There is no level 'rack'; there are numa, pcie. "
-                "Name the trait of such providers under levels in planner.yaml: rack: CUSTOM_..."
-            ),
-        ),
-        (
-            {"tree": {"numa": {"A/B": {"PGPU": 1}}}},
-            "tree: 'numa/A/B': a name is empty, has a slash or is too deep",
-        ),
-        (
-            {"groups": A, "colour": 1},
-            "body: Additional properties are not allowed ('colour' was unexpected)",
-        ),
-    ],
-)
-def test_bad_requests_are_refused_with_the_path_of_the_fault(api: Api, body, sentence) -> None:
-    assert refused(api, body) == sentence
+        ({**known, second: {"resources": {"VCPU": 1}}}, ": The providers are in several trees"),
+    ):
+        body = {"allocation_requests": [{"allocations": known}, {"allocations": taken}]}
+        assert f"allocation_requests[1].allocations{sentence}" in detail_of(api.post("/planner/v1/scores", body))
+
+
+AS_WRITTEN = {
+    "resourceStrategyFitWeight": 10,
+    "resources": {"nvidia.com/gpu": {"type": "MostAllocated", "weight": 2}},
+}
+FIT = {"fit": {"weight": 10, "resources": {"PGPU": {"type": "MostAllocated", "weight": 2}}}}
+SRA = {"sra": {"weight": 10, "mode": "upstream", "resources": {"PGPU": 1}}}
+PLUGIN = {"name": "resource-strategy-fit", "arguments": AS_WRITTEN}
+PASTED: dict[str, tuple[dict[str, Any], dict[str, dict[str, Any]]]] = {
+    "arguments": (AS_WRITTEN, FIT),
+    "scarce resources": ({"sra": {"enable": True, "resources": "nvidia.com/gpu", "weight": 10}}, SRA),
+    "proportions": (
+        {"proportional": {"enable": True, "resources": "nvidia.com/gpu"}},
+        {"proportional": {"mode": "filter", "exempt": "all"}},
+    ),
+    "a plugin": ({**PLUGIN}, FIT),
+    "a configuration": ({"actions": "enqueue, allocate", "tiers": [{"plugins": [PLUGIN]}]}, FIT),
+    "anything else": ({"arguments": 5}, FIT),
+}
+
+
+@pytest.mark.parametrize("path", [CANDIDATES, CLAIMS])
+@pytest.mark.parametrize(("pasted", "profile"), PASTED.values(), ids=PASTED.keys())
+def test_what_is_pasted_beside_the_groups_is_refused_with_what_to_type(
+    api: Api, path: str, pasted: dict[str, Any], profile: dict[str, dict[str, Any]]
+) -> None:
+    groups = {"groups": {"": {"resources": {"VCPU": 1}}}}
+    detail = detail_of(api.post(path, {**groups, **pasted}))
+    assert detail.endswith("becomes a planner file by: placement planner import FILE.")
+    shown = json.loads(detail[detail.index('or "profile": {') + 14 : detail.index(". What is written")])
+    for part, said in profile.items():
+        assert shown[part] | said == shown[part]
+    assert api.post(CANDIDATES, {**groups, "profile": shown}).status_code == 200

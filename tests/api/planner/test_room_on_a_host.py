@@ -10,11 +10,10 @@ import pytest
 from flask import Flask
 
 from placement.allocators.fair_share.queues import Queue, tree_of
-from placement.app import create_app
 from placement.settings import PlannerSettings
 from placement.settings.planner.values import FairShareSettings
-from tests.api.conftest import Api
-from tests.claims import ask, detail_of, entry, new_uuid
+from tests.api.conftest import Api, with_settings
+from tests.claims import ask, entry, new_uuid
 from tests.clouds import provider
 from tests.planner_hosts import CANDIDATES, names_of
 from tests.stored_clouds import stored
@@ -39,12 +38,12 @@ def sharing(app: Flask) -> Iterator[Callable[[FairShareSettings], Api]]:
 
     def make(fair_share: FairShareSettings) -> Api:
         planner = replace(PLANNER, fair_share=fair_share)
-        made.append(Api(create_app(replace(app.extensions["placement"].settings, planner=planner))))
+        made.append(with_settings(app, planner=planner))
         return made[-1]
 
     yield make
     for api in made:
-        api.app.extensions["placement"].database.dispose()
+        api.database.dispose()
 
 
 @pytest.fixture
@@ -68,7 +67,6 @@ def host(name: str, *, vcpus: int = 16, switches: int = 2, gpus: int = 2):
 
 
 def take(api: Api, project: str, taken: dict[str, dict[str, int]]) -> str:
-    """Allocate from providers by name."""
     uuids = {name: uuid for uuid, name in names_of(api).items()}
     consumer = new_uuid()
     body = entry({uuids[name]: resources for name, resources in taken.items()}, project_id=project)
@@ -88,39 +86,28 @@ def pair(count: int = 2, *, vcpus: int = 1, level: str | None = "pcie") -> dict[
     return body if level is None else {**body, "within": [{"groups": ["_G"], "level": level}]}
 
 
-def pairs(*counts: int, vcpus: int) -> dict[str, object]:
-    """Return a request with several groups of GPUs, each behind one switch."""
-    groups = {f"_G{number}": {"resources": {"PGPU": 1}, "count": count} for number, count in enumerate(counts)}
-    rules = [{"groups": [name], "level": "pcie"} for name in groups]
-    return {"groups": {"": {"resources": {"VCPU": vcpus}}, **groups}, "within": rules}
+def requests(vcpus: int) -> list[tuple[int, dict[str, object]]]:
+    """Return requests for GPUs, and how many each is for: all kinds of rules that keep some behind one switch."""
 
+    def of(count: int, *names: str, **rules: object) -> tuple[int, dict[str, object]]:
+        groups = {name: {"resources": {"PGPU": 1}, "count": count} for name in names}
+        return count * len(names), {"groups": {"": {"resources": {"VCPU": vcpus}}, **groups}, **rules}
 
-def beside(*, vcpus: int) -> dict[str, object]:
-    """Return a request for a GPU and another one behind the same switch."""
-    groups = {name: {"resources": {"PGPU": 1}} for name in ("_P", "_S")}
-    rule = {"groups": ["_P", "_S"], "primary": "_P", "level": "pcie"}
-    return {
-        "groups": {"": {"resources": {"VCPU": vcpus}}, **groups},
-        "affinity": [rule],
-        "group_policy": "isolate",
-    }
-
-
-def several(*, vcpus: int) -> dict[str, object]:
-    """Return a request for two GPUs, each with another one behind the same switch."""
-    groups = {name: {"resources": {"PGPU": 1}, "count": 2} for name in ("_P", "_S")}
-    rule = {"groups": ["_P", "_S"], "primary": "_P", "level": "pcie"}
-    return {"groups": {"": {"resources": {"VCPU": vcpus}}, **groups}, "affinity": [rule]}
-
-
-def tied(*, vcpus: int) -> dict[str, object]:
-    """Return a request for two GPUs below one switch, expressed with same_subtree."""
-    groups = {name: {"resources": {"PGPU": 1}} for name in ("_G", "_H")}
-    return {
-        "groups": {"": {"resources": {"VCPU": vcpus}}, "_T": {"required": [SWITCH]}, **groups},
-        "same_subtree": [["_T", "_G", "_H"]],
-        "group_policy": "isolate",
-    }
+    beside = [{"groups": ["_P", "_S"], "primary": "_P", "level": "pcie"}]
+    alone = [{"groups": [name], "level": "pcie"} for name in ("_P", "_S")]
+    _gpus, tied = of(1, "_G", "_H", same_subtree=[["_T", "_G", "_H"]], group_policy="isolate")
+    tied["groups"] = {**tied["groups"], "_T": {"required": [SWITCH]}}
+    _gpus, unequal = of(1, "_P", "_S", within=alone)
+    unequal["groups"]["_P"]["count"] = 2
+    return [
+        (2, pair(2, vcpus=vcpus)),
+        (2, pair(2, vcpus=vcpus, level=None)),
+        (3, unequal),
+        of(1, "_P", "_S", within=alone),
+        of(1, "_P", "_S", affinity=beside, group_policy="isolate"),
+        of(2, "_P", "_S", affinity=beside),
+        (2, tied),
+    ]
 
 
 def reclaimed(api: Api, request: object, member: str = "cat", **more: object):
@@ -181,16 +168,6 @@ def test_consumer_types_share_as_projects_do(sharing: Callable[[FairShareSetting
     assert [held["consumer_uuid"] for held in answer["give_back"]] == [consumers[1]]
 
 
-def test_a_request_that_takes_nothing_that_counts_is_refused(planner: Api) -> None:
-    stored(planner.app, provider("h1", DISK_GB=10))
-    body = {"claimant": {"project_id": "cat"}, "request": {"groups": {"": {"resources": {"DISK_GB": 1}}}}}
-    assert "request.resources: None of the requested classes counts towards" in detail_of(planner.post(RECLAIM, body))
-
-
-def test_without_a_request_resources_are_needed(planner: Api) -> None:
-    assert "'resources' is a required property" in detail_of(planner.post(RECLAIM, {"claimant": {"project_id": "cat"}}))
-
-
 @pytest.mark.parametrize("seed", [*range(10), 27, 65])
 def test_no_smaller_nor_cheaper_set_on_one_host_would_do(planner: Api, seed: int) -> None:
     """Compared with every set of consumers on one host, on small clouds with switches, several queues and values."""
@@ -215,17 +192,7 @@ def test_no_smaller_nor_cheaper_set_on_one_host_would_do(planner: Api, seed: int
             used["PGPU"][project] += 1
             used["VCPU"][project] += vcpus
     vcpus = rng.randint(1, 4)
-    gpus, body = rng.choice(
-        [
-            (2, pair(2, vcpus=vcpus)),
-            (2, pair(2, vcpus=vcpus, level=None)),
-            (3, pairs(2, 1, vcpus=vcpus)),
-            (2, pairs(1, 1, vcpus=vcpus)),
-            (2, beside(vcpus=vcpus)),
-            (4, several(vcpus=vcpus)),
-            (2, tied(vcpus=vcpus)),
-        ]
-    )
+    gpus, body = rng.choice(requests(vcpus))
     task = {"PGPU": gpus, "VCPU": vcpus}
     more = {} if priority is None else {"priority": priority}
     answer, gone = reclaimed(planner, body, values=values, **more)

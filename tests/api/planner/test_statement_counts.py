@@ -3,8 +3,7 @@
 import pytest
 from flask import Flask
 
-from placement.app import create_app
-from tests.api.conftest import Api, is_on_mariadb
+from tests.api.conftest import Api, is_on_mariadb, with_settings
 from tests.api.test_statement_counts import statements
 from tests.claims import ask
 from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, register
@@ -45,11 +44,11 @@ def test_the_first_claim_of_a_worker_takes_at_most_25_statements(app: Flask, api
     for number in range(3):
         register(api, f"host{number}", numa_nodes=SMALL)
     ask(api, "POST", CLAIMS, body={**JOINT, "consumer": consumer()})  # creates the project and the user
-    worker = create_app(app.extensions["placement"].settings)
+    worker = with_settings(app)
     counts = []
     for _claim in range(2):
-        with statements(worker) as sent:
-            ask(Api(worker), "POST", CLAIMS, body={**JOINT, "consumer": consumer()})
+        with statements(worker.app) as sent:
+            ask(worker, "POST", CLAIMS, body={**JOINT, "consumer": consumer()})
         counts.append(len(sent))
     assert counts[0] <= 25
     assert counts[1] <= 22

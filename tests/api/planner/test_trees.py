@@ -22,7 +22,7 @@ def host(name: str, gpus: int = 2) -> Any:
 @pytest.fixture
 def cloud(api: Api) -> Cloud:
     """Two equal hosts and one without GPUs."""
-    return build(api.call, host("host"), host("other"), host("small", gpus=0))
+    return build(api, host("host"), host("other"), host("small", gpus=0))
 
 
 def tree(cloud: Cloud, name: str, *below: str) -> str:
@@ -160,7 +160,7 @@ def test_a_host_of_many_devices_takes_no_more_statements_than_a_small_one(app: F
     counts = []
     for gpus in (1, 30):
         name = f"host{gpus}"
-        tree_of = "/".join((TREES, build(api.call, host(name, gpus=gpus)).providers[name]))
+        tree_of = "/".join((TREES, build(api, host(name, gpus=gpus)).providers[name]))
         with statements(app) as sent:
             ask(api, "POST", f"{tree_of}/drain", body={"by": "reserve"})
             ask(api, "POST", f"{tree_of}/enable")

@@ -1,19 +1,23 @@
-"""POST /planner/v1/scores: what candidates are worth, by profile and part."""
+"""POST /planner/v1/scores, profiles in requests, and profiles that filter candidates."""
 
-import uuid
+import logging
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from flask import Flask
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Sra
+from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
 from placement.app import create_app
 from placement.settings import PlannerSettings
-from tests.api.conftest import Api
+from placement.settings.loading import load
+from tests import planner_hosts
+from tests.api.conftest import Api, with_settings
 from tests.api.test_statement_counts import statements
-from tests.claims import detail_of
+from tests.claims import ask, detail_of, make_provider, new_uuid
 from tests.clouds import SHARES, Cloud, allocate, provider
+from tests.planner_hosts import CANDIDATES, CLAIMS, consumer
 from tests.stored_clouds import stored
 
 AI = RankingProfile(
@@ -31,7 +35,7 @@ PATH = "/planner/v1/scores"
 @pytest.fixture
 def planner(app: Flask) -> Api:
     """A client of a server with a second profile."""
-    return Api(create_app(replace(app.extensions["placement"].settings, planner=PLANNER)))
+    return with_settings(app, planner=PLANNER)
 
 
 @pytest.fixture
@@ -52,8 +56,8 @@ def cloud(planner: Api) -> Cloud:
         ),
         provider("pool", DISK_GB=1000, traits=[SHARES], aggregates=["A"]),
     )
-    allocate(planner.call, built.providers["cpu1"], {"VCPU": 16})
-    allocate(planner.call, built.providers["g1"], {"PGPU": 2})
+    allocate(planner, built.providers["cpu1"], {"VCPU": 16})
+    allocate(planner, built.providers["g1"], {"PGPU": 2})
     return built
 
 
@@ -111,45 +115,11 @@ def test_the_winner_does_not_depend_on_how_many_of_a_tree_are_shown(planner: Api
         assert ({*request["mappings"]["_GPU"]}, score["touched"]) == (best, {"numa": 1, "pcie": 1})
 
 
-def test_candidates_touch_what_their_scores_say_they_do(planner: Api) -> None:
-    """Including candidates in no place, and groups that take nothing from the place they are above."""
-    nodes = [provider(f"n{n}", provider(f"g{n}", PGPU=1), traits=["HW_NUMA_ROOT"]) for n in range(2)]
-    stored(planner.app, provider("host", *nodes, VCPU=8), provider("plain", VCPU=8))
-    bodies = [
-        {"groups": {"_C": {"resources": {"VCPU": 1}}}},
-        {
-            "groups": {"_C": {"resources": {"VCPU": 1}}, "_N": {"required": ["HW_NUMA_ROOT"]}},
-            "same_subtree": [["_C", "_N"]],
-            "group_policy": "none",
-        },
-        {"groups": {"": {"resources": {"VCPU": 1}}, "_G": {"resources": {"PGPU": 1}, "count": 2}}},
-    ]
-    seen = []
-    for body in bodies:
-        answer = planner.post("/planner/v1/candidates", {**body, "per_tree": 5}).json
-        requests = [{"allocations": one["allocations"]} for one in answer["allocation_requests"]]
-        assert requests
-        keys = ("touched", "total", "compactness")
-        shown = [{key: one[key] for key in keys} for one in answer["scores"]]
-        assert shown == [{key: one[key] for key in keys} for one in scores(planner, *requests)]
-        seen += [one["touched"]["numa"] for one in shown]
-    assert {*seen} == {0, 2}
-
-
-def test_a_shared_pool_does_not_count(planner: Api, cloud: Cloud) -> None:
-    alone, with_disk = scores(
-        planner,
-        taking(cloud, cpu0={"VCPU": 4}),
-        taking(cloud, cpu0={"VCPU": 4}, pool={"DISK_GB": 900}),
-    )
-    assert alone == with_disk
-
-
 def test_what_no_longer_fits_scores_nothing(planner: Api, cloud: Cloud) -> None:
     """Also where the tree would have room, but not the provider."""
     request = taking(cloud, cpu1={"VCPU": 16}, pool={"DISK_GB": 1})
     assert scores(planner, request)[0]["has_room"] is True
-    allocate(planner.call, cloud.providers["cpu1"], {"VCPU": 1})
+    allocate(planner, cloud.providers["cpu1"], {"VCPU": 1})
     for full in scores(planner, request, taking(cloud, g1={"PGPU": 3}, numa0={"VCPU": 1}), profile="ai"):
         assert full | {"total": 0, "fit": 0, "sra": 0, "raw": {"fit": 0, "sra": 0}, "has_room": False} == full
 
@@ -166,39 +136,74 @@ def test_it_is_a_constant_number_of_statements(app: Flask, planner: Api, cloud: 
     assert sent[0] == sent[1] == sent[2] <= 6
 
 
-NOWHERE = str(uuid.UUID(int=0))
+FIT = {"fit": {"resources": {"VCPU": {"type": "MostAllocated", "weight": 1}}}}
+ONE_CPU = {"groups": {"": {"resources": {"VCPU": 1}}}}
 
 
-@pytest.mark.parametrize(
-    ("body", "sentence"),
-    [
-        (
-            {"allocation_requests": [], "profiles": 1},
-            "body: Additional properties are not allowed ('profiles' was unexpected)",
-        ),
-        (
-            {"allocation_requests": [{"allocations": {NOWHERE: {"resources": {"VCPU": 0}}}}]},
-            f"allocation_requests[0].allocations.{NOWHERE}.resources.VCPU: 0 is less than the minimum of 1",
-        ),
-        (
-            {"allocation_requests": [{"allocations": {NOWHERE: {"resources": {"VCPU": 1}}}}]},
-            f"allocation_requests[0].allocations.{NOWHERE}: There is no such resource provider.",
-        ),
-        ({"allocation_requests": [], "profile": "best"}, "profile: There is no profile 'best'; there are default, ai."),
-    ],
-)
-def test_a_fault_is_told_with_its_path(planner: Api, body: object, sentence: str) -> None:
-    assert sentence in detail_of(planner.post(PATH, body))
+def test_a_profile_in_the_request_orders_its_candidates(api: Api) -> None:
+    small, large = make_provider(api, VCPU=2), make_provider(api, VCPU=8)
+    for profile, first in ((FIT, small), ({"fit": {"resources": {"VCPU": {"type": "LeastAllocated"}}}}, large)):
+        answer = ask(api, "POST", CANDIDATES, body={**ONE_CPU, "profile": profile})
+        assert next(iter(answer["allocation_requests"][0]["allocations"])) == first
+    requests = [{"allocations": {small: {"resources": {"VCPU": 1}}}}]
+    scored = ask(api, "POST", "/planner/v1/scores", body={"allocation_requests": requests, "profile": FIT})
+    assert scored["scores"][0]["total"] == 50
+    assert ask(api, "POST", CLAIMS, body={**ONE_CPU, "profile": FIT, "consumer": consumer()})["allocations"].keys() == {
+        small
+    }
 
 
-def test_an_unknown_class_is_told_with_its_path(planner: Api, cloud: Cloud) -> None:
-    known, unknown = taking(cloud, cpu0={"VCPU": 1}), taking(cloud, cpu1={"CUSTOM_WAND": 1})
-    answer = planner.post(PATH, {"allocation_requests": [known, unknown]})
-    path = f"allocation_requests[1].allocations.{cloud.providers['cpu1']}.resources.CUSTOM_WAND"
-    assert f"{path}: There is no such resource class." in detail_of(answer)
+def test_who_may_plan_may_not_always_bring_a_profile(sqlite_url: str, tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text('"placement:planner:inline_profile": "!"\n')
+    lines = ["[placement_database]", f"connection = {sqlite_url}", "[api]", "auth_strategy = noauth2"]
+    (tmp_path / "placement.conf").write_text("\n".join(lines))
+    api = Api(create_app(load([str(tmp_path / "placement.conf")], {}, search=False)))
+    make_provider(api, VCPU=2)
+    assert api.post(CANDIDATES, {**ONE_CPU, "profile": FIT}).status_code == 403
+    assert api.post(CANDIDATES, {**ONE_CPU, "profile": "default"}).status_code == 200
 
 
-def test_a_request_of_two_trees_is_refused(planner: Api, cloud: Cloud) -> None:
-    answer = planner.post(PATH, {"allocation_requests": [taking(cloud, cpu0={"VCPU": 1}, cpu1={"VCPU": 1})]})
-    assert answer.status_code == 400
-    assert "allocation_requests[0].allocations: The providers are in several trees" in answer.text
+@pytest.fixture
+def reserving(app: Flask) -> Api:
+    """A server whose profile excludes trees that would have too few CPUs left for their GPUs."""
+    strategy = Profile(proportional=Proportional({"PGPU": {"VCPU": 8}}, mode="filter"))
+    planner = replace(PlannerSettings(), profiles={"default": RankingProfile(strategy=strategy)})
+    return with_settings(app, planner=planner)
+
+
+def test_what_a_profile_leaves_out_is_named(reserving: Api, caplog: pytest.LogCaptureFixture) -> None:
+    """The answer used to be empty, with trees_with_candidates 1."""
+    make_provider(reserving, VCPU=16, PGPU=2)
+    with caplog.at_level(logging.INFO):
+        assert ask(reserving, "GET", "/allocation_candidates?resources=VCPU:1")["allocation_requests"] == []
+    said = "what the profile keeps idle beside scarce resources (proportional, mode: filter)"
+    assert any(said in record.message for record in caplog.records)
+    plain = ask(reserving, "GET", "/planner/v1/explain?resources=VCPU:1")
+    assert (plain["cause"]["condition"], plain["trees_with_candidates"]) == ("proportional", 0)
+    assert [(one["condition"], one["trees"]) for one in plain["near_misses"]] == [("proportional", 1)]
+    planned = ask(reserving, "POST", CANDIDATES, body={**ONE_CPU, "explain": True})
+    assert planned["explanation"]["cause"]["condition"] == "proportional"
+    assert said in detail_of(reserving.post(CLAIMS, {**ONE_CPU, "consumer": consumer()}), 409)
+
+
+def test_other_causes_stay_what_they_are(reserving: Api) -> None:
+    make_provider(reserving, VCPU=16, PGPU=2)
+    assert ask(reserving, "GET", "/planner/v1/explain?resources=VCPU:17")["cause"]["condition"] == "capacity"
+    make_provider(reserving, VCPU=16)
+    found = ask(reserving, "GET", "/planner/v1/explain?resources=VCPU:1")
+    assert found["cause"] is None
+
+
+def test_a_tree_that_is_asked_for_is_left_out_all_the_same(reserving: Api) -> None:
+    """Only that tree is read, without comparing it with any other."""
+    root = make_provider(reserving, VCPU=16, PGPU=2)
+    assert ask(reserving, "GET", f"/allocation_candidates?resources=VCPU:1&in_tree={root}")["allocation_requests"] == []
+    for number in range(2):
+        planner_hosts.provider(reserving, f"nic{number}", root, {"SRIOV_NET_VF": {"total": 4}}, [])
+    for count in (1, 2):
+        group = {"resources": {"SRIOV_NET_VF": 1}, "count": count, "in_tree": root}
+        body = {"groups": {"_A": group, "": {"resources": {"VCPU": 1}}}}
+        assert ask(reserving, "POST", CANDIDATES, body=body)["allocation_requests"] == []
+        assert reserving.post(CLAIMS, {**body, "consumer": consumer()}).status_code == 409
+        group["in_tree"] = new_uuid()
+        assert ask(reserving, "POST", CANDIDATES, body=body)["allocation_requests"] == []

@@ -1,32 +1,31 @@
 """What is asked about a hypothetical cloud is answered as for a real cloud with the same contents."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from random import Random
 from typing import Any
 
 import pytest
-from flask import Flask
 from sqlalchemy import text
 
 from placement.store.connection.database import Database
 from tests.api.conftest import Api
+from tests.api.planner.test_headroom import gpu_host
 from tests.claims import ask
+from tests.clouds import allocate
 from tests.planner_clouds import body_of, make_names, random_cloud, random_request
 from tests.planner_hosts import CANDIDATES
 from tests.small_clouds import Cloud, load, uuid_of
+from tests.stored_clouds import stored
 
 HEADROOM = "/planner/v1/headroom"
 CLOUDS, REQUESTS = 6, 3
 
 
-def test_trees_that_are_gone_and_consumers_that_have_given_back(
-    app: Flask, api: Api, is_long: bool, request: pytest.FixtureRequest
-) -> None:
-    database = app.extensions["placement"].database
+def test_trees_that_are_gone_and_consumers_that_have_given_back(api: Api, seeds: Callable[..., range]) -> None:
+    database = api.database
     make_names(database)
-    first = 1000 * request.config.getoption("--seed")
-    for seed in range(first, first + CLOUDS * (100 if is_long else 1)):
+    for seed in seeds(CLOUDS, times=100):
         chance = Random(seed)
         cloud = random_cloud(chance)
         gone = set(chance.sample([node.id for node in cloud.values() if node.parent is None], chance.choice((0, 1))))
@@ -41,7 +40,6 @@ def test_trees_that_are_gone_and_consumers_that_have_given_back(
 
 
 def consumer_of(provider: int) -> str:
-    """Return the consumer that holds whatever is allocated of a provider."""
     return uuid_of(1000 + provider)
 
 
@@ -78,3 +76,37 @@ def answers(api: Api, bodies: list[dict[str, Any]], supposed: dict[str, list[str
     }
     counted = ask(api, "POST", HEADROOM, body={"requests": requests, "per": "tree", "limit": 50, **supposed})
     return [placed, counted["headroom"]]
+
+
+PAIR = {"groups": {"": {"resources": {"VCPU": 2}}, "_G": {"resources": {"PGPU": 1}, "count": 2}}}
+
+
+@pytest.fixture
+def providers(api: Api) -> Mapping[str, str]:
+    """Two hosts: one is full, the other has a single GPU left."""
+    made = stored(api.app, gpu_host("full"), gpu_host("busy")).providers
+    for name in ("full-gpu00", "full-gpu01", "full-gpu10", "full-gpu11", "busy-gpu00", "busy-gpu01", "busy-gpu10"):
+        allocate(api, made[name], {"PGPU": 1})
+    return made
+
+
+def candidates(api: Api, **more: object):
+    return api.post(CANDIDATES, {**PAIR, **more}).json
+
+
+def test_hypothetical_trees_are_candidates_as_often_as_there_are_some(api: Api, providers: Mapping[str, str]) -> None:
+    assert candidates(api)["allocation_requests"] == []
+    full = providers["full"]
+    found = candidates(api, **{"with": [{"like": full, "count": 3}]})
+    assert [one["like"] for one in found["scores"]] == [full] * 3
+    assert len(found["allocation_requests"]) == 3
+    gpus = {providers[f"full-gpu{node}{gpu}"] for node in range(2) for gpu in range(2)}
+    assert all(gpus.issuperset(one["mappings"]["_G"]) for one in found["allocation_requests"])
+    assert gpus <= found["provider_summaries"].keys()
+    assert candidates(api)["allocation_requests"] == []
+
+
+def test_a_tree_that_is_gone_may_be_there_again_and_empty(api: Api, providers: Mapping[str, str]) -> None:
+    busy = providers["busy"]
+    found = candidates(api, without=[busy], released=[], limit=1, **{"with": [{"like": busy, "count": 16}]})
+    assert [one["like"] for one in found["scores"]] == [busy]
