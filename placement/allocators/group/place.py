@@ -87,7 +87,13 @@ def place(
         complete = not budget.was_hit
     if places is None:
         return Placement(feasible=False, complete=complete)
-    state = State(locations, weights, built.in_order)
+    return _placement(locations, State(locations, weights, built.in_order), built, places=places, complete=complete)
+
+
+def _placement(
+    locations: Locations, state: State, built: Requirements, *, places: Mapping[int, int], complete: bool
+) -> Placement:
+    """Return the answer in which the requirements are at some places."""
     for node in built.in_order:
         after = state.capacities_after(node, places[node.index])
         assert after is not None, "What was found fits."
