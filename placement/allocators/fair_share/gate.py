@@ -88,7 +88,6 @@ def decide(
     leaf, (amounts, demand) = claim.leaf, (claim.task.amounts, claim.task.count or 0)
     if not any(amounts.values()):
         return Decision("fair", demand, {})
-    limits = limits or {}
     # No limit forbids so many tasks.
     within = bisect_left(
         range(demand), 1, key=lambda count: _exceeded(shares, leaf, _times(amounts, count + 1), limits) is not None
@@ -147,9 +146,9 @@ def _times(amounts: Amounts, count: int) -> Amounts:
     return {name: amount * count for name, amount in amounts.items()}
 
 
-def _exceeded(shares: FairShares, claimant: str, more: Amounts, limits: Mapping[str, Number]) -> Limit | None:
+def _exceeded(shares: FairShares, claimant: str, more: Amounts, limits: Mapping[str, Number] | None) -> Limit | None:
     """Return the first limit above the claimant, of the claim's terms or of the tree, that would be exceeded."""
-    totals = shares.totals()
+    totals, limits = shares.totals(), limits or {}
     for path in filter(limits.__contains__, [shares.root, *way(claimant)]):
         would_hold = added(shares.usage(path), more)
         parts = [Fraction(amount, totals[name] or amount or 1) for name, amount in would_hold.items()]
