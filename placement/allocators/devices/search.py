@@ -15,6 +15,7 @@ from placement.allocators import Budget
 from placement.allocators.devices.request import (
     Device,
     DeviceOption,
+    Group,
     Host,
     InOnePlace,
     Joint,
@@ -113,8 +114,8 @@ class PlaceRules:
         condition; and whether any place is touched, for each level where that is counted.
         """
         groups = [
-            # Counts at least to one, even if none is required, so that rules can see whether one is present.
-            Counter(max(group.count, group.stands_for), group.count, saturates=True)
+            # Counts beyond what a place may have, so that the joint rule can see that.
+            Counter(_limit_in_a_place(group) + 1, group.count, saturates=True)
             if group.per_subtree
             else Counter(group.count, group.count)
             for group in self._request.groups
@@ -170,8 +171,13 @@ class PlaceRules:
         return joint + [self._wish(rule, level) for rule in wishes] + [self._whole_ties(rule) for rule in ties]
 
     def _joint_rule(self, joint: Joint, level: int) -> Closing:
-        """Wherever primaries are, each secondary is as well: as many as the groups that it stands for."""
+        """Wherever primaries are, each secondary is as well: as many as the groups that it stands for.
+
+        One that is counted by places has no more there than it needs.
+        """
         primary = self._index[joint.primary]
+        by_place = [group for group in self._request.groups if group.per_subtree and group.label in joint.secondaries]
+        limits = [(self._index[group.label], _limit_in_a_place(group)) for group in by_place]
         stand_for = {group.label: group.stands_for for group in self._request.groups}
         secondaries = [(self._index[label], stand_for[label]) for label in joint.secondaries]
         value, missed = self.counters.value, self._costs.missed[level]
@@ -181,14 +187,15 @@ class PlaceRules:
                 return 0 if all([value(state, index) >= number for index, number in secondaries]) else None
             return None if any([value(state, index) for index, _number in secondaries]) else 0
 
-        def preferred(state: int) -> int:
+        def preferred(state: int) -> int | None:
             primaries = value(state, primary)
             numbers = [(value(state, index), number) for index, number in secondaries]
             absent = sum([max(0, number - present) for present, number in numbers])
             alone = primaries * absent if primaries else sum([present for present, _number in numbers])
             return alone * missed
 
-        return required if joint.required else preferred
+        rule = required if joint.required else preferred
+        return lambda state: None if any([value(state, index) > limit for index, limit in limits]) else rule(state)
 
     def _wish(self, within: InOnePlace, level: int) -> Closing:
         """Groups are in as few places as possible: each place with a device of theirs costs."""
@@ -335,6 +342,11 @@ class Knapsack:
             guard |= 1 << shift
             shift += 1
         return room | guard, packed_amounts, guard
+
+
+def _limit_in_a_place(group: Group) -> int:
+    """Return how many devices a group that is counted by places takes at most in one: one, or all that it wants."""
+    return max(group.count, group.stands_for)
 
 
 def _partial_levels(host: Host, devices: Sequence[Device]) -> tuple[int, ...]:

@@ -84,6 +84,15 @@ def test_the_preferred_joint_allocation(numas, gpus, nics, full, expected) -> No
     assert jointly(host(*numas), gpus, nics, full) == expected
 
 
+def test_no_way_has_more_cards_in_a_place_than_requested():
+    """A way with both cards of the switch would be an answer to a request that nobody has made."""
+    cloud = host(["gpu0 nic0 nic1"], ["gpu1 nic2"])
+    gpus, nics = group(cloud, "gpu", 1), group(cloud, "nic", 1, per_subtree=True)
+    joint = Joint(primary="gpu", secondaries=("nic",), level="pcie")
+    ways = allocate(cloud, Request(groups=(gpus, nics), joint=(joint,)), max_ways=5).allocations
+    assert [way.devices["nic"] for way in ways] == [("nic2",), ("nic0",), ("nic1",)]
+
+
 def test_dv_01_a_nic_alone_is_the_first() -> None:
     cloud = host(*STD)
     assert chosen(cloud, group(cloud, "nic", 1)) == "nic1"

@@ -60,6 +60,7 @@ class Everything:
             self._devices_suffice(choice)
             and self._conditions_are_met(choice)
             and all(self._is_joint(rule, choice) for rule in self.request.joint if rule.required)
+            and all(self._is_frugal(rule, choice) for rule in self.request.joint)
             and all(len(self._touched(r.groups, r.level, choice)) <= 1 for r in self.request.within if r.required)
         )
 
@@ -82,6 +83,14 @@ class Everything:
     def _is_joint(self, rule, choice) -> bool:
         primaries = self._touched([rule.primary], rule.level, choice)
         return all(self._touched([label], rule.level, choice) == primaries for label in rule.secondaries)
+
+    def _is_frugal(self, rule, choice) -> bool:
+        """A group that has devices in each place of the primary takes one there, unless it wants more in all."""
+        for group in [group for group in self.request.groups if group.per_subtree and group.label in rule.secondaries]:
+            places = Counter(self.place(name, rule.level) for name in choice[group.label])
+            if any(number > group.count for place, number in places.items() if place is not None):
+                return False
+        return True
 
     def _touched(self, labels, level, choice):
         return {self.place(name, level) for label in labels for name in choice[label]}
@@ -242,9 +251,11 @@ def test_the_best_of_all_ways_is_found(instance) -> None:
 @examples(9)
 @given(instances(), st.integers(2, 5))
 def test_further_ways_come_in_order(instance, most) -> None:
-    """Ways that take more than requested or swap twins do not count, so requests that allow them are skipped."""
+    """Ways that take more in all than requested or swap twins do not count: requests that allow them are skipped."""
     host, request = instance
-    if any(g.per_subtree for g in request.groups) or len(without_twins(request)[0].groups) < len(request.groups):
+    secondaries = {label for rule in request.joint if rule.required for label in rule.secondaries}
+    is_exact = all(g.count == 1 and g.label in secondaries for g in request.groups if g.per_subtree)
+    if not is_exact or len(without_twins(request)[0].groups) < len(request.groups):
         return
     expected = [(rank, choice) for (rank, _order), choice in Everything(host, request).ranked()[:most]]
     found = allocate(host, request, max_ways=most).allocations
