@@ -237,6 +237,11 @@ def condition_masks(
     *,
     locks: Sequence[PlaceLock] = (),
     only_root: int | None = None,
+    avoided: frozenset[int] = frozenset(),
 ) -> ConditionMasks:
-    """Return the conditions of a plan, in one tree or all; Invalid for unknown names. Held places serve nobody."""
-    return ConditionMasks(cloud_in(tx).serving(plan, ids_in(tx, plan, locks=locks)), only_root=only_root)
+    """Return the conditions of a plan, in one tree or all but some; Invalid for unknown names.
+
+    Held places serve nobody.
+    """
+    serving = cloud_in(tx).serving(plan, ids_in(tx, plan, locks=locks))
+    return ConditionMasks(serving, only_root=only_root, avoided=avoided)

@@ -51,15 +51,22 @@ class ConditionMasks:
     Args:
         serving: finds who meets which condition.
         only_root: the root of the only tree to look at; None for all trees.
+        avoided: the roots of trees to leave out, together with what they share.
     """
 
-    def __init__(self, serving: Serving, *, only_root: int | None = None) -> None:
+    def __init__(
+        self, serving: Serving, *, only_root: int | None = None, avoided: frozenset[int] = frozenset()
+    ) -> None:
         self.serving = serving
         self.columns = serving.columns
         self.providers = serving.columns.providers
         self.demands: dict[tuple[object, ...], MaskedDemand] = {}
         """The demands under these conditions, each worked out once for all plans."""
-        self._only_tree = None if only_root is None else int(self.providers.tree_indices([only_root])[0])
+        self._is_left_out = np.isin(self.providers.roots, [*avoided])
+        """Which trees are not looked at, nor what they share."""
+        self._trees: Ints | None = None if only_root is None else self.providers.tree_indices([only_root])
+        if avoided:
+            self._trees = np.flatnonzero(~self._is_left_out)
         withheld = serving.withheld
         concerned = [self.with_stock(name) for name in serving.ids.classes]
         concerned += [self.in_trees for demand in serving.plan.demands if not demand.resources]
@@ -69,14 +76,14 @@ class ConditionMasks:
     @cached_property
     def in_trees(self) -> Ints:
         """The positions of the providers of the trees to look at."""
-        if self._only_tree is None:
+        if self._trees is None:
             return np.arange(len(self.providers.ids))
-        return self.providers.positions_in(np.array([self._only_tree]))
+        return self.providers.positions_in(self._trees)
 
     @cached_property
     def in_reach(self) -> Ints:
         """The same, and those that share with these trees."""
-        return self.in_trees if self._only_tree is None else np.union1d(self.in_trees, self.sharing)
+        return self.in_trees if self._trees is None else np.union1d(self.in_trees, self.sharing)
 
     @cached_property
     def trees_shared_with(self) -> Mapping[int, Ints]:
@@ -84,12 +91,11 @@ class ConditionMasks:
         serving, providers = self.serving, self.providers
         if not serving.ids.shares:
             return {}
-        sharing = np.flatnonzero(serving.sets.with_trait(serving.ids.sharing_trait))
-        trees = trees_shared_with(self.columns, serving.sets, providers.ids[sharing].tolist())
-        if self._only_tree is not None:
-            only = np.array([self._only_tree])
-            trees = {id_: only for id_, users in trees.items() if self._only_tree in users}
-        ids = sorted(trees)
+        shares = serving.sets.with_trait(serving.ids.sharing_trait) & ~self._is_left_out[providers.trees]
+        trees = trees_shared_with(self.columns, serving.sets, providers.ids[shares].tolist())
+        if self._trees is not None:
+            trees = {id_: np.intersect1d(users, self._trees) for id_, users in trees.items()}
+        ids = sorted([id_ for id_, users in trees.items() if len(users)])
         return {at: trees[id_] for at, id_ in zip(providers.positions(ids).tolist(), ids, strict=True)}
 
     @cached_property

@@ -144,9 +144,9 @@ def why_not(explained: Explained) -> str:
 def explained_plan(
     tx: Transaction, question: PlannerQuestion, options: PlannerOptions, *, nothing_found: bool = True
 ) -> Explained:
-    """Explain the request of a question on the cloud as it is."""
+    """Explain the request of a question on the cloud as it is, but for the trees to avoid."""
     request, plan = question.request, question.prepared.plan
-    masks = condition_masks(tx, plan)
+    masks = condition_masks(tx, plan, avoided=question.avoided)
     # Nobody can hold a place by a class that does not exist.
     existing = tx.names.classes.ids(tx.connection, {*options.locks.values()})
     locks = {level: name for level, name in options.locks.items() if name in existing}
