@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
 
-from placement.candidates.explain.conditions import NUMERIC, Condition, ConditionKind, any_of_value
+from placement.candidates.explain.explanation import NUMERIC, Condition, ConditionKind, any_of_value
 from placement.domain.search_plan import CandidateRequest, RequestGroup
 from tests.small_clouds import Cloud, Node, shares_of
 

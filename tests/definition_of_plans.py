@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import combinations, product
 from math import prod
 
-from placement.candidates.explain.conditions import Condition
+from placement.candidates.explain.explanation import Condition
 from placement.domain.planner_request import THE_DEVICE, PlannerGroup, PlannerRequest
 from tests.definition_of_candidates import Definition, Placed, Slot
 from tests.small_clouds import Cloud

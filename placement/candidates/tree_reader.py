@@ -221,11 +221,11 @@ class TreeReader:
         """Return those of the trees with these roots that can serve every slot, by root id."""
         trees = self.tree_indices(roots)
         serving = self._everywhere or self._serving_trees(self._providers.positions_in(trees))
-        return self._trees(np.intersect1d(serving.complete, trees, assume_unique=True), serving.own)
+        return self.build(np.intersect1d(serving.complete, trees, assume_unique=True), serving.own)
 
     def read(self, trees: Ints) -> list[Tree]:
         """Return some of the complete trees, given by index, ascending."""
-        return self._trees(trees, self._of_all.own)
+        return self.build(trees, self._of_all.own)
 
     def all_trees(self) -> list[Tree]:
         """Return all complete trees, by root id."""
@@ -255,8 +255,8 @@ class TreeReader:
             flags[self._sharing.trees[provider]] = True
         return flags if possible is None or not servants else flags & possible
 
-    def _trees(self, complete: Ints, everywhere: Sequence[Ints]) -> list[Tree]:
-        """Return trees, given by index, with their own providers for each demand among those of more trees."""
+    def build(self, complete: Ints, everywhere: Sequence[Ints]) -> list[Tree]:
+        """Return trees, given by index, ascending, with their own providers for each demand, given those of more."""
         if not len(complete):
             return []
         starts, ends = self._providers.starts[complete], self._providers.starts[complete + 1]

@@ -9,9 +9,8 @@ from itertools import chain
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.compose.slots import RequestBudget
-from placement.candidates.explain.conditions import Condition, ConditionKind
 from placement.candidates.explain.explain import explain, quick_cause
-from placement.candidates.explain.explanation import Explanation
+from placement.candidates.explain.explanation import Condition, ConditionKind, Explanation
 from placement.candidates.explain.masks import ConditionMasks
 from placement.candidates.fragmentation import host_demands
 from placement.candidates.ranking import Ranking, TreeScores, amounts_of, shared_by

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, assume, example, given, settings
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.compose.slots import RequestBudget
-from placement.candidates.explain.conditions import ConditionKind
 from placement.candidates.explain.explain import explain
+from placement.candidates.explain.explanation import ConditionKind
 from placement.candidates.ranking import Ranking
 from placement.candidates.search import Candidate, candidates_in
 from placement.domain.search_plan import CandidateRequest, RequestGroup, plan_for

@@ -23,8 +23,7 @@ from placement.api.planner.request_fields import CANDIDATES, PROFILE, profile_hi
 from placement.api.routing import planner_route
 from placement.api.versions import MAXIMUM, Version, requested_version
 from placement.candidates.compose.proposals import Proposal
-from placement.candidates.explain.conditions import Condition, ConditionKind
-from placement.candidates.explain.explanation import Hint, HintKind
+from placement.candidates.explain.explanation import Condition, ConditionKind, Hint, HintKind
 from placement.candidates.planner.question import wanted_of
 from placement.candidates.scores import Score, ScoredRequest, TakenRows
 from placement.domain.inventory import whole_capacity

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from placement.candidates.explain.conditions import UNITS, Condition
 from placement.candidates.explain.explanation import (
+    UNITS,
+    Condition,
     DemandCounts,
     Hint,
     NearMiss,

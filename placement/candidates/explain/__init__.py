@@ -1,7 +1,7 @@
 """Why a request has no candidates: the masks of the search, counted one by one, and with one left out.
 
-``conditions`` names what a request asks for, ``explanation`` is the answer, also in sentences. A condition on single
-providers, or on whole trees, is a mask over the columns of a cloud (``masks``). What only the search can check is added
-condition by condition; the search is asked in one tree of those that are alike (``alike_trees``). So is that of the
-planner, with some of the rules of a request (``explain_rules``). ``explain`` says what would help.
+``explanation`` is the answer, also in sentences, with the conditions by name. A condition on single providers, or on
+whole trees, is a mask over the columns of a cloud (``masks``). What only the search can check is added condition by
+condition; the search is asked in one tree of those that are alike (``partial_search``). So is that of the planner, with
+some of the rules of a request (``explain_rules``). ``explain`` says what would help.
 """

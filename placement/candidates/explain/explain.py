@@ -11,29 +11,33 @@ import numpy as np
 
 from placement.allocators import Budget
 from placement.candidates.compose.slots import RequestBudget
-from placement.candidates.explain.alike_trees import AlikeTrees, SearchInTrees, serving_trees, slot_search
-from placement.candidates.explain.conditions import (
+from placement.candidates.explain.explanation import (
     LOOSE,
     NUMERIC,
     OF_AMOUNTS,
     Condition,
     ConditionKind,
-    removable_parts,
-    stages,
-    traits_condition,
-    with_traits_apart,
-    without,
-)
-from placement.candidates.explain.explanation import (
     DemandCounts,
     Example,
     Explanation,
     Largest,
     NearMiss,
     Remainder,
+    traits_condition,
 )
 from placement.candidates.explain.hints import hints
 from placement.candidates.explain.masks import CloudMasks, ConditionMasks
+from placement.candidates.explain.partial_search import (
+    AlikeTrees,
+    SearchInTrees,
+    is_searched,
+    removable_parts,
+    serving_trees,
+    slot_search,
+    stages,
+    with_traits_apart,
+    without,
+)
 from placement.cloud.providers import Flags, Ints, places_in
 from placement.domain.search_plan import Plan, plan_for
 
@@ -166,13 +170,16 @@ def _of_conditions(
 ) -> Iterator[NearMiss]:
     cloud = alike.cloud
     # Start with conditions that few trees depend on, so that the budget covers as many conditions as possible.
-    depending = [(condition, cloud.trees_without(condition)) for condition in conditions]
+    depending = [
+        (condition, cloud.trees_without(condition, is_searched=is_searched(cloud.plan, condition)))
+        for condition in conditions
+    ]
     for condition, trees in sorted(depending, key=lambda pair: pair[1].sum()):
         if not budget.take(STEPS_OF_A_DEMAND * len(cloud.demands)):
             return
         if not trees.any():
             continue
-        served = serving_trees(alike, search_without(condition), trees, without=condition)
+        served = serving_trees(alike, search_without(condition), trees, without_it=condition)
         if len(served.trees):
             shown = examples(cloud, condition, served.trees)
             largest_amount = largest(cloud, condition, served.trees) if condition.kind in OF_AMOUNTS else None

@@ -16,15 +16,6 @@ from placement.allocators import Budget
 from placement.allocators.bundle_packing import most_that_fit
 from placement.allocators.group.tree import NamedGroup, partition
 from placement.candidates.compose.proposals import ProposalComposer
-from placement.candidates.explain.alike_trees import AlikeTrees, SearchInTrees, ServingTrees, serving_trees
-from placement.candidates.explain.conditions import (
-    Condition,
-    ConditionKind,
-    any_of_value,
-    subtree_condition,
-    with_traits_apart,
-    without,
-)
 from placement.candidates.explain.explain import (
     MAX_EXAMPLES,
     counted,
@@ -32,9 +23,27 @@ from placement.candidates.explain.explain import (
     most_trees_first,
     near_conditions,
 )
-from placement.candidates.explain.explanation import Example, Explanation, NearMiss, Remainder, Shortfall
+from placement.candidates.explain.explanation import (
+    Condition,
+    ConditionKind,
+    Example,
+    Explanation,
+    NearMiss,
+    Remainder,
+    Shortfall,
+    any_of_value,
+    subtree_condition,
+)
 from placement.candidates.explain.hints import hints
 from placement.candidates.explain.masks import CloudMasks, ConditionMasks
+from placement.candidates.explain.partial_search import (
+    AlikeTrees,
+    SearchInTrees,
+    ServingTrees,
+    serving_trees,
+    with_traits_apart,
+    without,
+)
 from placement.candidates.planner.planner_trees import Deciding
 from placement.candidates.serving import Serving
 from placement.cloud.providers import Flags, Ints

@@ -1,10 +1,156 @@
-"""The content of an explanation, as plain values and in words."""
+"""What an explanation says, as plain values and in words; first the conditions of a request by name."""
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from enum import StrEnum
+from typing import Any, NamedTuple, Self
 
-from placement.candidates.explain.conditions import Condition, ConditionKind, Worded, short
+from placement.domain.search_plan import UNSUFFIXED
+
+LOOSE = (UNSUFFIXED,)
+"""The groups of a condition of the unsuffixed group."""
+
+
+class Worded(StrEnum):
+    """Names, each with a phrase."""
+
+    phrase: str
+
+    def __new__(cls, name: str, phrase: str = "") -> Self:
+        """Return the member of a name."""
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.phrase = phrase
+        return member
+
+
+class ConditionKind(Worded):
+    """What a condition is about, with what it asks for in words."""
+
+    # On a single provider, in the order in which providers are counted.
+    INVENTORY = "inventory", "inventory of {value}"
+    CAPACITY = "capacity", "{amounts} free"
+    MIN_UNIT = "min_unit", "min_unit of at most {amounts}"
+    MAX_UNIT = "max_unit", "max_unit of at least {amounts}"
+    STEP_SIZE = "step_size", "step_size that divides {amounts}"
+    REQUIRED = "required", "trait {value}"
+    FORBIDDEN = "forbidden", "no trait {value}"
+    MEMBER_OF = "member_of", "member of {value}"
+    FORBIDDEN_AGGREGATES = "forbidden_aggregates", "no member of {value}"
+    IN_TREE = "in_tree", "in the tree of {value}"
+    EMPTY_GROUP = "empty_group", "a group that asks for resources, required or member_of"
+    # On a tree, in the order in which trees are counted.
+    EVERY_GROUP = "every_group", "providers for every group in one tree"
+    ROOT_REQUIRED = "root_required", "root with trait {value}"
+    ROOT_FORBIDDEN = "root_forbidden", "root without trait {value}"
+    TRAIT_PLACEMENT = "trait_placement", "traits on the providers that serve: {value}"
+    GROUP_POLICY = "group_policy", "a provider of its own for each group (group_policy=isolate)"
+    SAME_SUBTREE = "same_subtree", "same_subtree={value}"
+    COMBINED_CAPACITY = "combined_capacity", "room for {value} of all groups together"
+    ONE_PROVIDER_PER_TREE = "one_provider_per_tree", "one provider of a tree serves all (microversions before 1.29)"
+    # On several providers at once, in planner requests.
+    HELD = "held_exclusively", "places that nobody else holds exclusively"
+    PATHS = "paths", "room for the paths as they are nested"
+    DEVICE = "device", "virtual functions of a device with {value}"
+    COUNT = "count", "{value} different providers"
+    WITHIN = "within", "all in one place of the level {value}"
+    AFFINITY = "affinity", "the other groups beside the first in each place of the level {value}"
+    EXCLUSIVE = "exclusive", "places of the level {value} that nobody else uses"
+    DISTINCT = "distinct", "different places for the groups beside each other (distinct)"
+    TRANSLATE = "translate", "outer groups of its own for each group that omits them (translate)"
+    # On a tree, by the operator's profile.
+    PROPORTION = "proportional", "what the profile keeps idle beside scarce resources (proportional, mode: filter)"
+    # Several of these, where it is unknown which one.
+    TOGETHER = "together", "all that the groups ask for together"
+    # All numeric conditions on one class at once.
+    AMOUNT = "amount", "{amounts} from one provider"
+    # Parts of a request that may be left out as a whole.
+    RESOURCE = "resource", "resources of {value}"
+    GROUP = "group", "all that is asked for"
+
+
+UNITS = (ConditionKind.MIN_UNIT, ConditionKind.MAX_UNIT, ConditionKind.STEP_SIZE)
+NUMERIC = (ConditionKind.CAPACITY, *UNITS)
+OF_AMOUNTS = frozenset({*NUMERIC, ConditionKind.AMOUNT})
+_KINDS = [*ConditionKind]
+OF_TREES = frozenset(_KINDS[_KINDS.index(ConditionKind.EVERY_GROUP) : _KINDS.index(ConditionKind.AMOUNT)])
+MAX_VALUE_LENGTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition of a request.
+
+    Args:
+        kind: what it is about.
+        groups: the suffixes of the groups that impose it, "" for the unsuffixed one; empty for the request as a whole.
+        value: what is asked for, written as in a query string: ``VCPU:8``, ``in:HW_A,HW_B``, ``!HW_A``; for rules about
+            places the level, for a count the number.
+    """
+
+    kind: ConditionKind
+    groups: tuple[str, ...] = ()
+    value: str = ""
+
+    @property
+    def resource_class(self) -> str:
+        """The resource class in the value."""
+        return self.value.partition(":")[0]
+
+    @property
+    def is_of_trees(self) -> bool:
+        """Whether it is about a tree, as a trait is that the unsuffixed group needs somewhere in it."""
+        return self.kind in OF_TREES or (self.kind == ConditionKind.REQUIRED and self.groups == LOOSE)
+
+    @property
+    def in_words(self) -> str:
+        """What it asks for, as a phrase."""
+        value = self.value.removeprefix("!")
+        if self.is_of_trees and self.kind == ConditionKind.REQUIRED:
+            value += " in the tree"
+        amounts = ", ".join([" ".join(item.split(":")[::-1]) for item in value.split(",")])
+        return self.kind.phrase.format(value=short(value), amounts=short(amounts))
+
+    @property
+    def groups_in_words(self) -> str:
+        """The groups that impose it, as a phrase in brackets; empty for the request as a whole."""
+        if not self.groups:
+            return ""
+        if self.groups == LOOSE:
+            return " (unsuffixed group)"
+        return f" (group{'s' if len(self.groups) > 1 else ''} {short(', '.join(self.groups))})"
+
+    def includes(self, other: "Condition") -> bool:
+        """Tell whether leaving this condition out drops another one: the same, or a part of an amount."""
+        return self == other or (
+            self.kind == ConditionKind.AMOUNT
+            and other.kind in NUMERIC
+            and (self.groups, self.value) == (other.groups, other.value)
+        )
+
+
+def short(text: str) -> str:
+    """Return a text, cut off if it is long."""
+    return text if len(text) <= MAX_VALUE_LENGTH else text[: MAX_VALUE_LENGTH - 3] + "..."
+
+
+def any_of_value(any_of: AbstractSet[str], *, forbidden: bool = False) -> str:
+    """Write a set of names the way ``required`` and ``member_of`` do."""
+    names = sorted(any_of)
+    text = names[0] if len(names) == 1 else "in:" + ",".join(names)
+    return f"!{text}" if forbidden else text
+
+
+def subtree_condition(suffixes: AbstractSet[str]) -> Condition:
+    """Return the condition of a same_subtree."""
+    groups = tuple(sorted(suffixes))
+    return Condition(ConditionKind.SAME_SUBTREE, groups, ",".join(groups))
+
+
+def traits_condition(any_of: AbstractSet[str]) -> Condition:
+    """Return the condition that the providers of the unsuffixed group together have any of some traits."""
+    return Condition(ConditionKind.REQUIRED, LOOSE, any_of_value(any_of))
 
 
 @dataclass(frozen=True, slots=True)

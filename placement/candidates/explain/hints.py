@@ -5,8 +5,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.candidates.explain.conditions import LOOSE, Condition, ConditionKind, any_of_value, traits_condition
-from placement.candidates.explain.explanation import Hint, HintKind, SplitAmount
+from placement.candidates.explain.explanation import (
+    LOOSE,
+    Condition,
+    ConditionKind,
+    Hint,
+    HintKind,
+    SplitAmount,
+    any_of_value,
+    traits_condition,
+)
 from placement.candidates.explain.masks import NOBODY, CloudMasks, MaskedDemand
 from placement.cloud.columns import CloudColumns
 from placement.cloud.providers import Ints

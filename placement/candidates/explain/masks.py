@@ -11,16 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.candidates.explain.conditions import (
+from placement.candidates.explain.explanation import (
     LOOSE,
     Condition,
     ConditionKind,
+    Remainder,
     any_of_value,
-    groups_of,
-    is_searched,
     traits_condition,
 )
-from placement.candidates.explain.explanation import Remainder
 from placement.candidates.serving import Serving, trees_shared_with
 from placement.cloud.providers import Flags, Ints, places_in
 from placement.domain.search_plan import Demand, Plan
@@ -279,10 +277,10 @@ class CloudMasks:
         serving: Flags = self.fails == 0
         return serving
 
-    def trees_without(self, condition: Condition) -> Flags:
+    def trees_without(self, condition: Condition, *, is_searched: bool) -> Flags:
         """Return the trees that may have candidates only if a condition is left out.
 
-        For a condition that the search checks, these are all trees that pass the others; otherwise those that fail
+        For a condition that ``is_searched``, these are all trees that pass the others; otherwise those that fail
         because of it.
         """
         fails = self.fails.copy()
@@ -297,7 +295,7 @@ class CloudMasks:
                 fails -= ~trees
                 affected |= ~trees
         serving: Flags = fails == 0
-        return serving if is_searched(self.plan, condition) else serving & affected
+        return serving if is_searched else serving & affected
 
     def trees_left(self) -> Iterator[Remainder]:
         """Yield how many trees are left after each condition on trees."""
@@ -341,3 +339,12 @@ class CloudMasks:
             owners = serving.with_any_trait(any_of)
             trees = masks.trees_of(masks.in_trees[owners[masks.in_trees]], masks.sharing[owners[masks.sharing]])
             yield traits_condition(any_of), trees
+
+
+def groups_of(plan: Plan, demand: int) -> tuple[str, ...]:
+    """Return the suffixes of the groups behind a demand, given its index."""
+    planned = plan.demands[demand]
+    if planned.ignores_usage:
+        # It stands beside the demand of the same group that has to have room.
+        demand = next(index for index, twin in enumerate(plan.demands) if twin.identity == planned.identity)
+    return tuple(dict.fromkeys(slot.suffix for slot in plan.slots if slot.demand == demand))

@@ -7,9 +7,8 @@ from placement.allocators.fair_share.order import Reason
 from placement.api.fields import Json
 from placement.api.routing import PLANNER_PATH
 from placement.api.versions import Versioned
-from placement.candidates.explain.conditions import UNITS, ConditionKind
 from placement.candidates.explain.explain import WORDS
-from placement.candidates.explain.explanation import HintKind
+from placement.candidates.explain.explanation import UNITS, ConditionKind, HintKind
 from placement.openapi.answers.plain import AMOUNTS, always
 from placement.openapi.shapes import Ready, all_are, by_class, by_name, by_uuid, one_of, or_null, shape, shared
 

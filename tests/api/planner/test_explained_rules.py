@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from placement.candidates.explain.conditions import NUMERIC, Condition, ConditionKind
 from placement.candidates.explain.explain_rules import rules_of, with_rules
+from placement.candidates.explain.explanation import NUMERIC, Condition, ConditionKind
 from placement.domain.planner_request import PlannerRequest
 from placement.settings import PlannerSettings
 from placement.store.connection.database import Database

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from hypothesis import example, given
 
-from placement.candidates.explain.conditions import OF_AMOUNTS, Condition, ConditionKind, stages, with_traits_apart
 from placement.candidates.explain.explain import NOT_REMOVABLE, explain
-from placement.candidates.explain.explanation import Largest
+from placement.candidates.explain.explanation import OF_AMOUNTS, Condition, ConditionKind, Largest
+from placement.candidates.explain.partial_search import stages, with_traits_apart
 from placement.domain.search_plan import plan_for
 from tests.definition_of_candidates import Definition, without_part
 from tests.examples import examples
