@@ -7,18 +7,19 @@ two questions rule out many: are there enough providers for each group, and have
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from operator import itemgetter
 
 from placement.allocators import Budget
 from placement.allocators.devices import DeviceAllocations, allocate, host_key
 from placement.allocators.devices.request import THE_DEVICE
 from placement.candidates.compose.device_parts import DeviceProblem, Part, TreeParts, device_of, device_terms
-from placement.candidates.compose.proposals import Locks, Proposal, ProposalComposer, Proposals
+from placement.candidates.compose.proposals import Proposal, ProposalComposer, Proposals
 from placement.candidates.compose.ruled_out import DeviceRoom, wanted_free
 from placement.candidates.compose.slots import Memo
 from placement.candidates.fragmentation import DeviceJudge
 from placement.domain.planner_request import PlannerRequest
-from placement.domain.search_plan import Plan
+from placement.domain.search_plan import Plan, plan_for
 from placement.domain.tree import Levels, PlannerTree, Tree
 
 ChosenProviders = list[list[int]]
@@ -31,27 +32,26 @@ MAX_HOSTS = 10_000
 class DeviceComposer(ProposalComposer):
     """Composes one request in many trees.
 
-    For each group that wants everything, and perhaps for others, its plan has a further demand of all healthy
-    providers. ``locks`` maps levels to lock classes. ``judge`` returns what judges devices, where the profile counts
+    ``plan``, by default its own, has a further demand of all healthy providers for each group that wants everything.
+    ``locks`` maps levels to lock classes. ``judge`` returns what judges devices, where the profile counts
     fragmentation; it is asked when trees are composed.
     """
 
     def __init__(
         self,
         request: PlannerRequest,
-        plan: Plan,
         levels: Levels,
         *,
         locks: Mapping[str, str],
+        plan: Plan | None = None,
         judge: Callable[[], DeviceJudge | None] | None = None,
     ) -> None:
-        self._request = request
+        super().__init__(request, levels, locks=locks)
+        self.plan = plan or plan_with_everything(request)
         self._judge = judge
-        self._levels = levels
-        self._locks = Locks(levels.names, locks)
         self._best: Memo[DeviceAllocations] = Memo(MAX_HOSTS)
         self._any: Memo[DeviceAllocations] = Memo(MAX_HOSTS)
-        self._terms = device_terms(request, plan, levels)
+        self._terms = device_terms(request, self.plan, levels)
         self._parts = self._terms.parts
         self._least: dict[int, int] = {}
         """For each demand how many different providers it takes at least."""
@@ -83,7 +83,7 @@ class DeviceComposer(ProposalComposer):
                 rows = [way.devices[str(index)] for index in range(len(self._parts))]
                 ways.append((way.objective.rank, [[providers[int(number)] for number in row] for row in rows]))
         ways.sort(key=itemgetter(0))
-        chosen = [rows for _rank, rows in ways[: self._request.per_tree]]
+        chosen = [rows for _rank, rows in ways[: self.request.per_tree]]
         return Proposals([self._proposal(details, rows) for rows in chosen], complete)
 
     def serves(self, tree: Tree, details: PlannerTree, budget: Budget) -> bool | None:
@@ -116,7 +116,7 @@ class DeviceComposer(ProposalComposer):
 
         Once no steps are left, only what was asked before is found.
         """
-        memo, ways = (self._best, self._request.per_tree) if is_ranked else (self._any, 1)
+        memo, ways = (self._best, self.request.per_tree) if is_ranked else (self._any, 1)
         key = host_key(problem.host, problem.request)
         allocations = memo.get(key)
         if allocations is None and budget.is_used_up:
@@ -130,7 +130,7 @@ class DeviceComposer(ProposalComposer):
         """Return the place to hold for a provider to be alone at a level: its anchor, or the device itself."""
         if level == THE_DEVICE:
             return provider if part.group.device is None else device_of(details, provider)
-        return details.positions[provider][self._levels.names.index(level)]
+        return details.positions[provider][self.levels.names.index(level)]
 
     def _proposal(self, details: PlannerTree, chosen: Sequence[Sequence[int]]) -> Proposal:
         amounts: dict[int, dict[str, int]] = defaultdict(dict)
@@ -156,3 +156,15 @@ class DeviceComposer(ProposalComposer):
             touched=details.places.touched(touched),
             locks=tuple(locks),
         )
+
+
+def plan_with_everything(request: PlannerRequest) -> Plan:
+    """Return the plan of a request of groups, with one more demand for each group that wants all providers."""
+    plan = plan_for(request.plain)
+    demands = {slot.suffix: plan.demands[slot.demand] for slot in plan.slots}
+    every = [
+        replace(demands[group.suffix], group=group.group, ignores_usage=True)
+        for group in request.groups
+        if group.everything
+    ]
+    return replace(plan, demands=(*plan.demands, *every))

@@ -25,10 +25,10 @@ from placement.allocators.group.tree import (
     split_name,
     translated,
 )
-from placement.candidates.compose.proposals import GroupScore, Locks, Proposal, ProposalComposer, Proposals
+from placement.candidates.compose.proposals import GroupScore, Proposal, ProposalComposer, Proposals
 from placement.domain.device_types import enumerated_traits, is_enumerated
 from placement.domain.planner_request import ContainerPaths, PlannerRequest
-from placement.domain.search_plan import CandidateRequest, RequestGroup
+from placement.domain.search_plan import CandidateRequest, RequestGroup, plan_for
 from placement.domain.tree import NO_STOCKS, Levels, PlannerTree, Stock, Tree
 
 
@@ -45,9 +45,7 @@ class PathComposer(ProposalComposer):
     """
 
     def __init__(self, request: PlannerRequest, levels: Levels, *, locks: Mapping[str, str]) -> None:
-        self._request = request
-        self._levels = levels
-        self._locks = Locks(levels.names, locks)
+        super().__init__(request, levels, locks=locks)
         self._level_names = {level.lower(): level for level in levels.names}
         self._any_of: dict[str, list[frozenset[str]]] = defaultdict(list)
         """Label -> the sets of traits of which a group needs one each."""
@@ -55,6 +53,7 @@ class PathComposer(ProposalComposer):
         self.requested = self._requested()
         if not self.requested:
             raise ValueError("There must be an amount of a resource.")
+        self.plan = plan_for(self._plain())
 
     def _requirement(self, container: ContainerPaths) -> Requirement:
         """Return what one container asks for, with levels under their canonical names."""
@@ -80,7 +79,7 @@ class PathComposer(ProposalComposer):
         return requirement(root, ())
 
     def _level(self, group: str, name: str) -> str:
-        level = self._level_names.get(self._levels.named(group).lower(), "")
+        level = self._level_names.get(self.levels.named(group).lower(), "")
         if not level:
             raise UnknownLevel(group, name)
         return level
@@ -98,7 +97,7 @@ class PathComposer(ProposalComposer):
                 initial |= amounts
         return dict(running | initial)
 
-    def plain(self) -> CandidateRequest:
+    def _plain(self) -> CandidateRequest:
         """Return the request as groups, each of which some provider of a tree must be able to serve.
 
         A group is named by the beginning of the first name that asks for it. What is asked for outside groups may come
@@ -139,12 +138,12 @@ class PathComposer(ProposalComposer):
         ]
         return CandidateRequest(
             groups=tuple(groups),
-            root_required=self._request.root_required,
-            root_forbidden=self._request.root_forbidden,
+            root_required=self.request.root_required,
+            root_forbidden=self.request.root_forbidden,
         )
 
     def _trait_of(self, level: str) -> Sequence[frozenset[str]]:
-        return [frozenset({self._levels.traits[self._levels.names.index(level)]})] if level else []
+        return [frozenset({self.levels.traits[self.levels.names.index(level)]})] if level else []
 
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:  # noqa: ARG002 - details say all
         """Return the best way to serve the request in a tree; none if the budget runs out before one is found."""
@@ -152,14 +151,14 @@ class PathComposer(ProposalComposer):
         if of_search.remaining < STEPS_OF_A_TRY:
             return Proposals(complete=False)
         (usable,) = self._locks.usable([list(details.parents)], details)
-        root, ids = _locations(details, self._levels, frozenset(usable))
+        root, ids = _locations(details, self.levels, frozenset(usable))
         requirements = [self._in_tree(container, details, ids) for container in self._containers]
-        if self._request.translate:
+        if self.request.translate:
             requirements = [translated(requirement, root) for requirement in requirements]
         at_root = details.stocks.get(details.root, NO_STOCKS).keys()
         requirements = [_with_parts_anywhere(requirement, but=at_root) for requirement in requirements]
-        distinct = self._request.distinct or self._request.translate
-        placement = place(root, requirements, Rules(distinct=distinct, levels=self._levels.names), budget=of_search)
+        distinct = self.request.distinct or self.request.translate
+        placement = place(root, requirements, Rules(distinct=distinct, levels=self.levels.names), budget=of_search)
         return Proposals([self._proposal(details, placement, ids)] if placement.feasible else [], placement.complete)
 
     def _in_tree(self, requirement: Requirement, details: PlannerTree, ids: Mapping[Path, int]) -> Requirement:

@@ -5,15 +5,18 @@ Exclusivity is inventory: whoever uses a place takes 1 of its lock class, and wh
 allocations, without races, for as long as they live.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from functools import cached_property
+from typing import NamedTuple
 
 from placement.allocators import Budget
 from placement.allocators.ranking_profile import Counts
 from placement.candidates.compose.ruled_out import WantedFree
-from placement.domain.planner_request import THE_DEVICE
-from placement.domain.tree import NO_STOCKS, PlannerTree, Stock, Tree, upwards
+from placement.domain.planner_request import THE_DEVICE, PlannerRequest
+from placement.domain.search_plan import Plan
+from placement.domain.tree import NO_STOCKS, Levels, PlannerTree, Stock, Tree, upwards
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +72,29 @@ class Proposals:
         return bool(self.proposals) if self.proposals or self.complete else None
 
 
-class ProposalComposer(Protocol):
+class ProposalComposer(ABC):
     """Composes the proposals for one planner request, tree by tree, and remembers what it found."""
 
+    plan: Plan
+    """What it asks of single providers."""
     requested: Mapping[str, int]
     """How much is asked for of each class at the same time."""
     counted: Sequence[tuple[int, int]] = ()
     """(demand, how many different providers of it) for demands that are wanted more than once."""
     wanted_free: Sequence[WantedFree] = ()
     """What has to be free of use, because a group wants a place to itself."""
+
+    def __init__(self, request: PlannerRequest, levels: Levels, *, locks: Mapping[str, str]) -> None:
+        self.request = request
+        self.levels = levels
+        self._lock_classes = locks
+        self._locks = Locks(levels.names, locks)
+
+    @cached_property
+    def written(self) -> str:
+        """All that decides what a tree gives to it, as text."""
+        # Requests that are equal may be written differently, which merely finds less.
+        return repr((self.request, self.levels, sorted(self._lock_classes.items())))
 
     def is_hopeless(self, tree: Tree) -> bool:  # noqa: ARG002 - left to the search
         """Tell whether a tree has too few providers, as far as that is known without its details."""
@@ -90,6 +107,7 @@ class ProposalComposer(Protocol):
         """
         return False
 
+    @abstractmethod
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:
         """Return the best ways to serve the request in a tree, as far as found before the budget runs out."""
 

@@ -78,15 +78,13 @@ class RuleSearches(NamedTuple):
     """What it takes to search for a planner request, whichever of its rules are left out.
 
     Args:
-        composer_for: returns the composer of a request with its plan.
-        plan_of_paths: returns the plan of a request with other paths.
+        composer_for: returns the composer of a request with its plan; one of paths has a plan of its own.
         details_of: returns trees in detail.
         more_columns: what tells providers apart besides what they can serve.
         budget: the steps of all searches together.
     """
 
     composer_for: Callable[[PlannerRequest, Plan], ProposalComposer]
-    plan_of_paths: Callable[[PlannerRequest], Plan]
     details_of: Callable[[Sequence[Tree]], Sequence[PlannerTree]]
     more_columns: Sequence[Ints | Flags]
     budget: Budget
@@ -237,9 +235,10 @@ class _RulesExplained:
         return serving_trees(self._alike, self._searches.search(request, self._plan), among)
 
     def _served_paths(self, request: PlannerRequest) -> ServingTrees:
-        cloud = CloudMasks(self._searches.plan_of_paths(request), self._cloud.masks)
+        plan = self._searches.composer_for(request, self._plan).plan
+        cloud = CloudMasks(plan, self._cloud.masks)
         alike = AlikeTrees(cloud, more_columns=self._searches.more_columns, nested=True)
-        return serving_trees(alike, self._searches.search(request, cloud.plan), cloud.trees)
+        return serving_trees(alike, self._searches.search(request, plan), cloud.trees)
 
 
 def rules_of(request: PlannerRequest) -> tuple[Condition, ...]:

@@ -151,9 +151,9 @@ class PlacedCopies:
         if details.foreign_providers:
             return self._copies(tree, details, bound)
         if self._from_each:
-            plan = self.question.prepared.plan
+            plan = self.question.composer.plan
             tree, details = under(beyond_reach(self._from_each, details, bound), plan, tree, details)
-        form = (host_sketch(self.question.prepared.plan, tree, details).form, bound)
+        form = (host_sketch(self.question.composer.plan, tree, details).form, bound)
         if form not in self._copies_by_form:
             self._copies_by_form[form] = self._copies(tree, details, bound)
         return self._copies_by_form[form]
@@ -175,14 +175,14 @@ class PlacedCopies:
 
     def _filled(self, tree: Tree, details: PlannerTree, bound: int) -> tuple[int, bool]:
         """Return how many copies fit if each takes the best proposal, and whether no proposal is left then."""
-        copies, overlay, prepared = 0, AS_IT_IS, self.question.prepared
+        copies, overlay, composer = 0, AS_IT_IS, self.question.composer
         for _time in range(MAX_PLANNED):
             if copies == bound or not self._tries.take():
                 break
-            changed, inside = under(overlay, prepared.plan, tree, details)
-            if not all(changed.options) or prepared.composer.is_hopeless(changed):
+            changed, inside = under(overlay, composer.plan, tree, details)
+            if not all(changed.options) or composer.is_hopeless(changed):
                 return copies, True
-            proposals = prepared.composer.proposals(changed, inside, self.steps)
+            proposals = composer.proposals(changed, inside, self.steps)
             if not proposals.proposals:
                 return copies, proposals.complete
             proposal = proposals.proposals[0]

@@ -39,7 +39,7 @@ class ProposalKeys:
         self._has_keys = not (shared or question.counts_decide)
         """Whether a tree's key is exact except for places; if not, it only bounds its proposals' keys."""
         self._question = question
-        counted = question.prepared.composer.counted and question.profile.compactness and not question.counts_decide
+        counted = question.composer.counted and question.profile.compactness and not question.counts_decide
         least = partial(question.least_places, overlay) if counted else None
         self.order = TreeOrder(reader, self._scores, limit=limit, kept=question.cloud.kept, least=least)
 
@@ -53,7 +53,7 @@ class ProposalKeys:
             return self.order.final(expected, proposal.counts, is_as_read=changed is None)
         _fails, _negated, root = expected
         scores: TreeScores = self._scores
-        requested: ResourceAmounts = self._question.prepared.composer.requested
+        requested: ResourceAmounts = self._question.composer.requested
         if isinstance(scores, ScoresByCount):
             requested = summed(proposal.amounts.values())
             scores = scores.of_amounts(requested)
@@ -113,7 +113,7 @@ class PlannerSearch:
     ) -> None:
         overlay = overlay.without(question.avoided) if question.avoided else overlay
         limit = limit or question.request.limit
-        self.prepared = question.prepared
+        self.composer = question.composer
         self.searched = 0
         self._question = question
         self._overlay = overlay
@@ -122,7 +122,7 @@ class PlannerSearch:
         # Rank: the most promising come first; places are counted only if scores fall short.
         self._keys = ProposalKeys(question, overlay, limit=limit)
         # Compose: only in these trees, which are built in detail with those likely to come next.
-        self._composer = FormComposer(question, overlay)
+        self._forms = FormComposer(question, overlay)
         self._upcoming: list[tuple[Key, Tree]] = []
         """Trees that may be wanted, the most promising last."""
         self._left_to_build, self._ahead = limit, min(limit, first_trees)
@@ -139,12 +139,12 @@ class PlannerSearch:
     @property
     def complete(self) -> bool:
         """Whether no search in a tree was cut off."""
-        return self._composer.complete
+        return self._forms.complete
 
     @property
     def exhausted(self) -> Mapping[int, bool]:
         """By root, the trees where nothing was found, and whether that is proved."""
-        return self._composer.exhausted
+        return self._forms.exhausted
 
     def proposals(self, *, only: int | None = None) -> Iterator[Proposal]:
         """Yield proposals, best first; ``only`` restricts them to the tree with that root."""
@@ -171,20 +171,20 @@ class PlannerSearch:
             if key := self._keys.key(details):
                 self._expected[root] = key, tree, details, part.changes.keys()
                 return (*key, FIRST)
-        self._composer.rule_out(root)
+        self._forms.rule_out(root)
         return None
 
     def again(self, root: int) -> RankedProposal | None:
         """Return the best proposal with its key in a tree as of the last ``expected``; None if there is none."""
         key, tree, details, providers = self._expected[root]
         changed = with_stocks(
-            tree, self.prepared.plan, {provider: details.stocks.get(provider, NO_STOCKS) for provider in providers}
+            tree, self.composer.plan, {provider: details.stocks.get(provider, NO_STOCKS) for provider in providers}
         )
-        composer = self.prepared.composer
+        composer = self.composer
         if not all(changed.options) or composer.is_hopeless(changed) or composer.lacks_room(changed):
-            self._composer.rule_out(root)
+            self._forms.rule_out(root)
             return None
-        for proposal in self._composer.proposals_in(changed, details):
+        for proposal in self._forms.proposals_in(changed, details):
             own = self._keys.key_of(key, proposal, details)
             return own and ((*own, FIRST), proposal)
         return None
@@ -192,7 +192,7 @@ class PlannerSearch:
     def sketch(self, root: int) -> HostSketch | None:
         """Return a sketch of an unchanged tree, if each demand has an option in it."""
         for tree, details in self._in_detail([root]):
-            return host_sketch(self.prepared.plan, tree, details)
+            return host_sketch(self.composer.plan, tree, details)
         return None
 
     def most_in(self, roots: Collection[int], *, members: int) -> int:
@@ -208,7 +208,7 @@ class PlannerSearch:
                 for name, amount in amounts.items()
             }
             roomy, number = replace(tree, room=room), 1
-            while placed < members and not self.prepared.composer.lacks_room(roomy, members=number):
+            while placed < members and not self.composer.lacks_room(roomy, members=number):
                 number += 1
                 placed += 1
         return placed
@@ -268,9 +268,9 @@ class PlannerSearch:
         """Yield the portions without trees that can be ruled out before their details are read."""
         for trees, bound in portions:
             self._trees |= {tree.root: tree for _key, tree in trees}
-            hopeful = [(key, tree) for key, tree in trees if not self.prepared.composer.is_hopeless(tree)]
+            hopeful = [(key, tree) for key, tree in trees if not self.composer.is_hopeless(tree)]
             self.searched += len(hopeful)
-            roomy = [(key, tree) for key, tree in hopeful if not self.prepared.composer.lacks_room(tree)]
+            roomy = [(key, tree) for key, tree in hopeful if not self.composer.lacks_room(tree)]
             yield Portion(self._serving(roomy), bound)
 
     def _serving(self, trees: list[tuple[Key, Tree]]) -> list[tuple[Key, Tree]]:
@@ -286,13 +286,13 @@ class PlannerSearch:
     def _ranked(self, expected: Key, tree: Tree) -> Iterator[RankedProposal]:
         """Compose in a tree; yield each proposal with the key that its places give it."""
         self._build(tree)
-        for number, proposal in enumerate(self._composer.composed(tree)):
+        for number, proposal in enumerate(self._forms.composed(tree)):
             if key := self._keys.key_of(expected, proposal):
                 yield (*key, number), proposal
 
     def allows(self, proposal: Proposal) -> bool:
         """Tell whether inventories, read already, allow what a proposal takes, unit rules included."""
-        stocks = self._composer.details_by_root[proposal.root].stocks
+        stocks = self._forms.details_by_root[proposal.root].stocks
         taken = [
             (stocks[provider].get(name), amount)
             for provider, amounts in proposal.amounts.items()
@@ -320,7 +320,7 @@ class PlannerSearch:
             # Sharing providers alone serve: their trees count as one, without places.
             nowhere = (0,) * len(proposal.touched)
             return score(profile, requested, self._keys.pools(proposal), own=requested, touched=nowhere)
-        tree = self._composer.details_by_root[proposal.root]
+        tree = self._forms.details_by_root[proposal.root]
         node, fragmentation = ScoredNode(*tree.totals()), self._question.fragmentation(tree, proposal)
         own_amounts, touched = summed(own.values()), proposal.touched
         return score(profile, requested, node, own=own_amounts, touched=touched, fragmentation=fragmentation)

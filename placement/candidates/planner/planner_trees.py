@@ -224,7 +224,7 @@ class FormComposer:
     def __init__(self, question: "PlannerQuestion", overlay: Overlay) -> None:
         self._details = question.details
         self._budget = question.budget
-        self._prepared, self._composer = question.prepared, question.prepared.composer
+        self._composer = question.composer
         self._kept = None if question.cloud.judge else question.cloud.kept.derived
         self._overlay = overlay
         self._models: Memo[tuple[HostSketch, Proposals]] = Memo()
@@ -256,8 +256,8 @@ class FormComposer:
         kept = self._kept
         if kept is None and not is_as_it_is:
             return self._noted(details, self._composer.proposals(tree, details, self._budget()))
-        host = host_sketch(self._prepared.plan, tree, details)
-        name = "proposals", self._prepared.written, host.form
+        host = host_sketch(self._composer.plan, tree, details)
+        name = "proposals", self._composer.written, host.form
         model = self._models.get(host.form) if is_as_it_is else None
         if model is None and kept is not None and (earlier := kept.find(TIMELESS, name)) is not None:
             model = earlier.value

@@ -19,26 +19,8 @@ from placement.candidates.tree_reader import TreeReader
 from placement.cloud.derived import KeptInState
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.quantities import ResourceAmounts
-from placement.domain.search_plan import CandidateRequest, Plan, RequestGroup
-from placement.domain.tree import AS_IT_IS, Levels, Overlay, PlannerTree, Tree
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Prepared:
-    """A request, ready to be composed in trees.
-
-    Args:
-        plan: what it asks of single providers.
-        composer: composes it.
-        written: all that decides what a tree gives to it, as text.
-        parts: the parts of ``paths``, each as a group.
-    """
-
-    plan: Plan
-    levels: Levels
-    composer: ProposalComposer
-    written: str = ""
-    parts: CandidateRequest | None = None
+from placement.domain.search_plan import Plan, RequestGroup
+from placement.domain.tree import AS_IT_IS, Overlay, PlannerTree, Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +60,7 @@ class PlannerQuestion:
 
     def __init__(
         self,
-        request: PlannerRequest,
-        prepared: Prepared,
+        composer: ProposalComposer,
         cloud: SeenCloud,
         *,
         profile: RankingProfile,
@@ -87,8 +68,8 @@ class PlannerQuestion:
         budget: Callable[[], Budget],
         avoided: frozenset[int],
     ) -> None:
-        self.request = request
-        self.prepared = prepared
+        self.composer = composer
+        self.request = composer.request
         self.profile = profile
         self.budget = budget
         self.avoided = avoided
@@ -102,10 +83,10 @@ class PlannerQuestion:
         self.details = TreesInDetail(self._serving, cloud.deciding(self._classes), cloud.names)
         """The trees in all detail that decides."""
 
-    def for_places(self, request: PlannerRequest, prepared: Prepared) -> "PlannerQuestion":
+    def for_places(self, composer: ProposalComposer) -> "PlannerQuestion":
         """Return the same question for another number of places of each tree; what was worked out is shared."""
         made = copy(self)
-        made.request, made.prepared = request, prepared
+        made.composer, made.request = composer, composer.request
         return made
 
     def reader(self, overlay: Overlay) -> TreeReader:
@@ -124,7 +105,7 @@ class PlannerQuestion:
         if overlay.released:
             self.reader(overlay)
             use = self._under[2]
-        lacking = use.without_free(self.prepared.composer.wanted_free, trees, self.cloud.levels)
+        lacking = use.without_free(self.composer.wanted_free, trees, self.cloud.levels)
         if self._any_choice is None:
             self._any_choice = AnyChoice(self.request, self._serving.columns.providers)
         return lacking | self._any_choice.lacking_in([tree for tree in trees if tree.root not in lacking])
@@ -134,7 +115,7 @@ class PlannerQuestion:
         """The classes that tell trees apart; None for all."""
         # Exclusive rules depend on the usage of every class; so do fragmentation scores, and paths.
         asks_for_all = self.cloud.judge is not None or self.request.exclusive or self.request.paths
-        locks, requested = self._locks.values(), self.prepared.composer.requested
+        locks, requested = self._locks.values(), self.composer.requested
         return None if asks_for_all else {*locks, *requested, *self._scored}
 
     @cached_property
@@ -146,7 +127,7 @@ class PlannerQuestion:
     @property
     def scored_by(self) -> tuple[Mapping[str, int], Ranking, Sequence[str]]:
         """What scores depend on: the amounts, the profile, and the classes of families that it names."""
-        return self.prepared.composer.requested, Ranking(self.profile), self.cloud.families
+        return self.composer.requested, Ranking(self.profile), self.cloud.families
 
     @property
     def _open_ended(self) -> list[RequestGroup]:
@@ -205,9 +186,9 @@ class PlannerQuestion:
         """Return how the request fragments trees; None if the profile ignores that."""
         if self.cloud.judge is None:
             return None
-        devices = [HostDemand(self.prepared.composer.requested, 1, ())]
+        devices = [HostDemand(self.composer.requested, 1, ())]
         if not self.request.paths:
-            devices = wanted_of(self.request, self.prepared.plan)
+            devices = wanted_of(self.request, self.composer.plan)
         return self.cloud.judge.fragmentation(self.reader(overlay), devices, self.cloud.kept)
 
     def fragmentation(self, tree: PlannerTree, proposal: Proposal) -> float | None:
@@ -217,7 +198,7 @@ class PlannerQuestion:
     def least_places(self, overlay: Overlay) -> LeastPlaces | None:
         """Return lower bounds on the places for the counted demands in each tree; None where unknown."""
         serving = self.reader(overlay).serving if overlay.released else self._serving
-        return least_places(serving, self.prepared.composer.counted, levels=self.cloud.levels)
+        return least_places(serving, self.composer.counted, levels=self.cloud.levels)
 
 
 def wanted_of(request: PlannerRequest, plan: Plan) -> list[HostDemand]:

@@ -28,7 +28,7 @@ from placement.allocators.fair_share.gate import (
 from placement.allocators.fair_share.order import Task
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Amounts
-from placement.candidates.planner.question import Prepared
+from placement.candidates.compose.proposals import ProposalComposer
 from placement.errors import Conflict, InvalidAt, Unavailable
 from placement.services.fair_share.shares import (
     UNKNOWN,
@@ -150,21 +150,21 @@ def _use_more(shares: FairShares, leaf: str, more: Amounts) -> None:
 
 def _claimed(database: Database, members: Sequence[ClaimMember], settings: FairShareSettings) -> list[_Claimed]:
     """Return what each member claims, in their order; InvalidAt if a request names something that does not exist."""
-    composers, taken, claimed = Composers(), dict[Prepared, Amounts](), list[_Claimed]()
+    composers, taken, claimed = Composers(), dict[ProposalComposer, Amounts](), list[_Claimed]()
     for member in members:
-        prepared = composers.prepared(member.request, member.options)  # the same for all that want the same
-        if prepared not in taken:
-            amounts = _taken(database, member, prepared)
-            taken[prepared] = {name: amounts[name] for name in settings.classes if name in amounts}
+        composer = composers.composer(member.request, member.options)  # the same for all that want the same
+        if composer not in taken:
+            amounts = _taken(database, member, composer)
+            taken[composer] = {name: amounts[name] for name in settings.classes if name in amounts}
         consumer = member.consumer
         name = (consumer.project_id if settings.leaves == "project" else consumer.consumer_type) or UNKNOWN
-        claimed.append(_Claimed(member.uuid, name, taken[prepared]))
+        claimed.append(_Claimed(member.uuid, name, taken[composer]))
     return claimed
 
 
-def _taken(database: Database, member: ClaimMember, prepared: Prepared) -> Mapping[str, int]:
+def _taken(database: Database, member: ClaimMember, composer: ProposalComposer) -> Mapping[str, int]:
     """Return what a member takes; where that depends on the tree ("all", one for each place), the first one decides."""
-    requested = prepared.composer.requested
+    requested = composer.requested
     if not any(group.everything or group.per_subtree for group in member.request.groups):
         return requested
     try:

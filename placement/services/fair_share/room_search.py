@@ -239,7 +239,7 @@ def room_for(
     InvalidAt if the request names something that does not exist, or takes nothing that counts.
     """
     room_request = replace(room_request, request=replace(room_request.request, limit=1, per_tree=1, explain=False))
-    requested = Composers().prepared(room_request.request, room_request.options).composer.requested
+    requested = Composers().composer(room_request.request, room_request.options).requested
     claimant = Wish(member, requested, where=("request",))
     return _room(database, claim_of(database, settings, claimant, wishes=wishes, options=options), room_request)
 

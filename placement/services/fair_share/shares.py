@@ -268,7 +268,7 @@ def amounts_of_copy(request: CountedRequest, options: PlannerOptions) -> Amounts
         raise Invalid(
             'The counts "all" and "per-subtree" take different amounts in different trees, and have no share.'
         )
-    return Composers().prepared(request, options).composer.requested
+    return Composers().composer(request, options).requested
 
 
 def by_share(

@@ -159,7 +159,7 @@ class EmptiedTrees:
         self._tx = tx
         self._request = room_request.request
         self._composers = Composers()
-        self._prepared = self._composers.prepared(room_request.request, room_request.options)
+        self._composer = self._composers.composer(room_request.request, room_request.options)
         self._read: dict[int, tuple[Tree, PlannerTree] | None] = {}
 
     @property
@@ -170,11 +170,11 @@ class EmptiedTrees:
     @property
     def requested(self) -> Mapping[str, int]:
         """The requested amount of each class."""
-        return self._prepared.composer.requested
+        return self._composer.requested
 
     def places(self) -> RulePlaces:
         """Return the places that rules name on all hosts; none if any providers share: those lie in no place."""
-        levels, serving = self._prepared.levels, self._reader.serving
+        levels, serving = self._composer.levels, self._reader.serving
         rules = [] if self._reader.shares else place_rules(self._request, levels)
         names = {name for rule in rules for amounts in rule.groups.values() for name in amounts}
         classes = self._tx.names.classes.ids(self._tx.connection, names)
@@ -184,13 +184,13 @@ class EmptiedTrees:
 
     @cached_property
     def _reader(self) -> TreeReader:
-        plan = self._prepared.plan
+        plan = self._composer.plan
         return cloud_in(self._tx).reader(plan, ids_in(self._tx, plan))
 
     def missing(self) -> dict[int, dict[Need, int]]:
         """Return for each tree how much more of each class has to be free in it; nothing if any providers share."""
         reader = self._reader
-        requested = {} if reader.shares else self._prepared.composer.requested
+        requested = {} if reader.shares else self._composer.requested
         number = len(requested)
         return {
             row[0]: {
@@ -206,7 +206,7 @@ class EmptiedTrees:
 
     def read(self, roots: Sequence[int], freed: FreedByProvider) -> None:
         """Read trees as they are, but with the options that would have room once these amounts are free."""
-        cloud = seen_cloud(self._tx, self._request, self._prepared.levels, self._reader)
+        cloud = seen_cloud(self._tx, self._request, self._composer.levels, self._reader)
         trees = self._reader.under(AS_IT_IS.releasing(freed)).trees_of(roots)
         details = TreesInDetail(self._reader.serving, cloud.deciding(), cloud.names).built(trees)
         self._read.update(dict.fromkeys(roots))
@@ -220,10 +220,10 @@ class EmptiedTrees:
     def _fits(self, tree: Tree, details: PlannerTree, freed: FreedByProvider) -> bool:
         changed = details.under(AS_IT_IS.releasing(freed))
         # Options without room are only listed because their tenants might leave, so check them all again.
-        emptied = with_stocks(tree, self._prepared.plan, changed.stocks)
+        emptied = with_stocks(tree, self._composer.plan, changed.stocks)
         if not all(emptied.options):
             return False
-        return bool(self._prepared.composer.proposals(emptied, changed, self._composers.budget_now).proposals)
+        return bool(self._composer.proposals(emptied, changed, self._composers.budget_now).proposals)
 
 
 Anchors = Mapping[int, Collection[int]]

@@ -18,7 +18,7 @@ from placement.candidates.planner.planner_search import PlannerSearch
 from placement.candidates.planner.question import PlannerQuestion
 from placement.candidates.scores import Score
 from placement.domain.planner_request import PlannerRequest
-from placement.domain.search_plan import Plan, plan_for
+from placement.domain.search_plan import Plan
 from placement.domain.tree import AS_IT_IS, NamedMember, Overlay
 from placement.errors import OutOfSteps
 from placement.services.allocation_candidates import Explained, condition_masks
@@ -114,7 +114,7 @@ def _searched(tx: Transaction, question: PlannerQuestion, overlay: Overlay) -> P
         candidates=candidates,
         members=search.members,
         providers=_summaries(tx, search.members, candidates),
-        levels=question.prepared.levels.names,
+        levels=question.composer.levels.names,
         searched=search.searched + sum([more.count for more in overlay.more]),
         complete=complete,
     )
@@ -145,7 +145,7 @@ def explained_plan(
     tx: Transaction, question: PlannerQuestion, options: PlannerOptions, *, nothing_found: bool = True
 ) -> Explained:
     """Explain the request of a question on the cloud as it is, but for the trees to avoid."""
-    request, plan = question.request, question.prepared.plan
+    request, plan = question.request, question.composer.plan
     masks = condition_masks(tx, plan, avoided=question.avoided)
     # Nobody can hold a place by a class that does not exist.
     existing = tx.names.classes.ids(tx.connection, {*options.locks.values()})
@@ -168,18 +168,15 @@ def why_nothing(tx: Transaction, question: PlannerQuestion, options: PlannerOpti
 
 
 def _searches(question: PlannerQuestion, masks: ConditionMasks, locks: Mapping[str, str]) -> RuleSearches:
-    request, levels, serving = question.request, question.prepared.levels, masks.serving
+    request, levels, serving = question.request, question.composer.levels, masks.serving
 
     def composer_for(variant: PlannerRequest, plan: Plan) -> ProposalComposer:
         # Levels apply whichever rules are left out.
         if variant.paths:
             return PathComposer(variant, levels, locks=locks)
-        return DeviceComposer(variant, plan, levels, locks=locks)
-
-    def plan_of_paths(variant: PlannerRequest) -> Plan:
-        return plan_for(PathComposer(variant, levels, locks=locks).plain())
+        return DeviceComposer(variant, levels, locks=locks, plan=plan)
 
     # All stocks matter to nested parts, and what is in use to groups that want a place to themselves.
     deciding = question.cloud.deciding(None if request.paths else {*locks.values()})
     columns = distinguishing_columns(serving, deciding, in_use=question.use.is_in_use if request.exclusive else None)
-    return RuleSearches(composer_for, plan_of_paths, question.details.built, columns, Budget(STEPS_PER_REQUEST))
+    return RuleSearches(composer_for, question.details.built, columns, Budget(STEPS_PER_REQUEST))

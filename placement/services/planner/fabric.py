@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from placement.allocators import Budget
 from placement.allocators.fabric.search import MembersByKind, Mix, Posting, Site
+from placement.candidates.compose.proposals import ProposalComposer
 from placement.candidates.planner.planner_search import PlannerSearch
 from placement.candidates.planner.planner_trees import HostSketch, read_off
 from placement.candidates.planner.question import PlannerQuestion
@@ -27,7 +28,6 @@ from dataclasses import replace
 from itertools import chain
 
 from placement.allocators.fabric import Fabric
-from placement.candidates.planner.question import Prepared
 from placement.domain.planner_request import FabricLevel, GangRules, names_of_hosts
 from placement.services.planner.gang import GangPlan, Located, one_by_one
 from placement.services.planner.refusals import NoCandidate, refusal, refusal_of_gang, shortage
@@ -151,7 +151,7 @@ class HostRoom:
         members = [self.members[kind] for kind, _reached in _steps(mix)]
         if len(members) < 2:
             return None
-        search = GangSearch(self.drafting, {self.drafting.prepared(kind): [root] for kind in members}, self._tries)
+        search = GangSearch(self.drafting, {self.drafting.composer(kind): [root] for kind in members}, self._tries)
         drafts = search.placed(members, overlay)
         self.drafting.composers.allot(among=1)
         if drafts is None:
@@ -189,7 +189,7 @@ def placed_by_rules(drafting: Drafting, members: Sequence[ClaimMember], rules: G
         placement = one_by_one(drafting, members, separating=located(drafting.tx, rules.separate_level))
         if placement.stuck is None:
             return placement.drafts
-    kinds = {drafting.prepared(member): member for member in reversed(members)}
+    kinds = {drafting.composer(member): member for member in reversed(members)}
     search = _FabricSearch(drafting, members, rules, [*kinds], HostRoom(drafting, [*kinds.values()]))
     drafts = search.drafts()
     if drafts is None:
@@ -210,13 +210,13 @@ class _FabricSearch:
     drafting: Drafting
     members: Sequence[ClaimMember]
     rules: GangRules
-    kinds: Sequence[Prepared]
+    kinds: Sequence[ProposalComposer]
     hosts: HostRoom
     _budget: Budget = field(default_factory=lambda: Budget(STEPS_OF_A_FABRIC))
 
     @cached_property
     def _classes(self) -> Sequence[str]:
-        return sorted({name for kind in self.kinds for name in kind.composer.requested})
+        return sorted({name for kind in self.kinds for name in kind.requested})
 
     @cached_property
     def _together(self) -> "Located | None":
@@ -246,7 +246,7 @@ class _FabricSearch:
         self._by_place: dict[Hashable, list[Site]] = defaultdict(list)
         for site in sites:
             self._by_place[site.place].append(site)
-        amounts = [[kind.composer.requested.get(name, 0) for name in self._classes] for kind in self.kinds]
+        amounts = [[kind.requested.get(name, 0) for name in self._classes] for kind in self.kinds]
         self._fabric = Fabric(sites, MembersByKind(self._mix(self.members), amounts), self._refused)
         together, members = self.rules.together, self.members
         if together is not None and together.group_size is not None:
@@ -290,18 +290,18 @@ class _FabricSearch:
         dealt: list[Draft] = []
         drafts = iter(self.hosts.drafts)
         for group in groups:
-            waiting: dict[Prepared, list[ClaimMember]] = defaultdict(list)
+            waiting: dict[ProposalComposer, list[ClaimMember]] = defaultdict(list)
             for member in reversed(group):
-                waiting[self.drafting.prepared(member)].append(member)
+                waiting[self.drafting.composer(member)].append(member)
             for _ in group:
                 draft = next(drafts)
-                member = waiting[self.drafting.prepared(draft.member)].pop()
+                member = waiting[self.drafting.composer(draft.member)].pop()
                 consumer = replace(member.consumer, allocations=draft.consumer.allocations)
                 dealt.append(replace(draft, member=member, consumer=consumer))
         return dealt
 
     def _mix(self, members: Sequence[ClaimMember]) -> Mix:
-        counts = Counter(map(self.drafting.prepared, members))
+        counts = Counter(map(self.drafting.composer, members))
         return tuple([counts[kind] for kind in self.kinds])
 
     def _refused(self, postings: Sequence[Posting]) -> Sequence[Posting]:

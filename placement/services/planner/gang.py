@@ -13,10 +13,10 @@ from functools import cached_property
 from itertools import islice
 
 from placement.allocators import Budget
-from placement.candidates.compose.proposals import Proposal
+from placement.candidates.compose.proposals import Proposal, ProposalComposer
 from placement.candidates.planner.member_places import MemberPlaces
 from placement.candidates.planner.planner_search import PlannerSearch
-from placement.candidates.planner.question import PlannerQuestion, Prepared
+from placement.candidates.planner.question import PlannerQuestion
 from placement.domain.inventory import Claim
 from placement.domain.planner_request import FabricLevel, PlannerRequest
 from placement.domain.tree import Overlay
@@ -82,28 +82,28 @@ class Drafting:
         self.overlay = overlay
         self._among = min(1 << doubt, MAX_CHOICES)
         self._checks_units = checks_units
-        self._questions: dict[Prepared, PlannerQuestion] = {}
+        self._questions: dict[ProposalComposer, PlannerQuestion] = {}
 
-    def prepared(self, member: ClaimMember) -> Prepared:
-        """Return what a member wants: the same object for all members that want the same."""
-        return self.composers.prepared(member.request, member.options)
+    def composer(self, member: ClaimMember) -> ProposalComposer:
+        """Return what composes for a member: the same object for all members that want the same."""
+        return self.composers.composer(member.request, member.options)
 
     def search(self, member: ClaimMember, overlay: Overlay, *, places: int = 1) -> PlannerSearch:
         """Return the search of a member under an overlay, for one or several places of each tree."""
         if places == 1:
             return PlannerSearch(self.question(member), overlay)
         request = replace(member.request, per_tree=places)
-        prepared = self.composers.prepared(request, member.options)
-        if prepared not in self._questions:
-            self._questions[prepared] = self.question(member).for_places(request, prepared)
-        return PlannerSearch(self._questions[prepared], overlay)
+        composer = self.composers.composer(request, member.options)
+        if composer not in self._questions:
+            self._questions[composer] = self.question(member).for_places(composer)
+        return PlannerSearch(self._questions[composer], overlay)
 
     def question(self, member: ClaimMember) -> PlannerQuestion:
         """Return what is known of the snapshot for all members that want the same."""
-        prepared = self.prepared(member)
-        if prepared not in self._questions:
-            self._questions[prepared] = question_for(self.tx, member.request, member.options, composers=self.composers)
-        return self._questions[prepared]
+        composer = self.composer(member)
+        if composer not in self._questions:
+            self._questions[composer] = question_for(self.tx, member.request, member.options, composers=self.composers)
+        return self._questions[composer]
 
     def places_of(self, member: ClaimMember, overlay: Overlay, *, members: int, isolate: bool = False) -> MemberPlaces:
         """Return the places for a number of members that want the same; with ``isolate`` each takes another tree."""
@@ -213,9 +213,9 @@ def as_many_as_fit(
     Returns the drafts, and for each kind of member without a place how far the first of them got, and all of them.
     """
     placing = Placing(drafting, members)
-    stuck: dict[Prepared, tuple[GangPlan, list[ClaimMember]]] = {}
+    stuck: dict[ProposalComposer, tuple[GangPlan, list[ClaimMember]]] = {}
     for member in members:
-        kind = drafting.prepared(member)
+        kind = drafting.composer(member)
         if kind in stuck:
             stuck[kind][1].append(member)
         elif not placing.has_placed(member):
@@ -233,12 +233,12 @@ class Placing:
         self._closed = set[int]()
         self._overlay = drafting.overlay
         self._waiting = len(members)
-        self._kinds = Counter(map(drafting.prepared, members))
-        self._places = dict[Prepared, MemberPlaces]()
+        self._kinds = Counter(map(drafting.composer, members))
+        self._places = dict[ProposalComposer, MemberPlaces]()
 
     def places_of(self, member: ClaimMember) -> MemberPlaces:
         """Return the places for a member."""
-        kind = self._drafting.prepared(member)
+        kind = self._drafting.composer(member)
         if kind not in self._places:
             self._places[kind] = self._drafting.places_of(
                 member, self._overlay, members=self._kinds[kind], isolate=self._separating is not None
@@ -279,16 +279,16 @@ class Placing:
 
 def together(drafting: Drafting, members: Sequence[ClaimMember]) -> GangPlan:
     """Place all members, backtracking where needed."""
-    roots = dict[Prepared, Sequence[int]]()
+    roots = dict[ProposalComposer, Sequence[int]]()
     for member in members:  # Before anybody is placed: later none of these trees has more room.
-        if (prepared := drafting.prepared(member)) not in roots:
-            roots[prepared] = list(drafting.search(member, drafting.overlay).roots())
+        if (composer := drafting.composer(member)) not in roots:
+            roots[composer] = list(drafting.search(member, drafting.overlay).roots())
     search = GangSearch(drafting, roots, Budget(PLACES_OF_A_GANG))
     drafts = search.placed(members, drafting.overlay)
     return GangPlan(stuck=members[0], complete=search.is_complete) if drafts is None else GangPlan(drafts)
 
 
-_ExhaustedTree = tuple[Prepared, int]
+_ExhaustedTree = tuple[ProposalComposer, int]
 """A kind of member, and the root of a tree that no other one of them needs to try: they are interchangeable.
 
 Either it has no room for one, or the other members were stuck wherever one was placed in it.
@@ -298,7 +298,7 @@ Either it has no room for one, or the other members were stuck wherever one was 
 class GangSearch:
     """A depth-first search through the places of members, in the trees where each kind may fit, the best first."""
 
-    def __init__(self, drafting: Drafting, roots: Mapping[Prepared, Sequence[int]], tries: Budget) -> None:
+    def __init__(self, drafting: Drafting, roots: Mapping[ProposalComposer, Sequence[int]], tries: Budget) -> None:
         self._drafting = drafting
         self._roots = roots
         self._tries = tries
@@ -313,8 +313,8 @@ class GangSearch:
             return []
         member, members_after = members[0], members[1:]
         self._drafting.composers.allot(among=len(members))
-        search, kind = self._drafting.search(member, overlay), self._drafting.prepared(member)
-        without = {root for prepared, root in exhausted if prepared is kind}
+        search, kind = self._drafting.search(member, overlay), self._drafting.composer(member)
+        without = {root for composer, root in exhausted if composer is kind}
         tried: list[int] = []
         for root in [root for root in self._roots[kind] if root not in without]:
             for draft in self._inside(root, member, overlay, search):
@@ -329,7 +329,7 @@ class GangSearch:
                     return None
             tried.append(root)
             budget = self._drafting.composers.budget
-            budget.take(STEPS_FOR_A_GROUP * len(search.prepared.plan.slots))
+            budget.take(STEPS_FOR_A_GROUP * len(search.composer.plan.slots))
             if budget.is_used_up:
                 self.is_complete = False
                 break

@@ -9,11 +9,12 @@ from placement.allocators.devices import STEPS
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.compose.devices import DeviceComposer
 from placement.candidates.compose.paths import PathComposer, UnknownLevel
-from placement.candidates.planner.question import PlannerQuestion, Prepared, SeenCloud
+from placement.candidates.compose.proposals import ProposalComposer
+from placement.candidates.planner.question import PlannerQuestion, SeenCloud
 from placement.candidates.tree_reader import TreeReader
 from placement.domain.names import similar_names
 from placement.domain.planner_request import PlannerRequest
-from placement.domain.search_plan import Plan, plan_for
+from placement.domain.search_plan import Plan
 from placement.domain.tree import AS_IT_IS, Levels, MoreTrees, Overlay
 from placement.errors import InvalidAt
 from placement.services.cloud_cache import cloud_in, ids_in
@@ -103,11 +104,6 @@ class PlannerOptions:
         """Return all that decides whether there is a place for a request, besides the cloud."""
         return replace(request, limit=1, per_tree=1, explain=False), self.profile, self.levels, self.locks
 
-    def written(self, request: PlannerRequest) -> str:
-        """Return all that decides what a tree gives to a request, as text."""
-        # Requests that are equal may be written differently, which merely finds less.
-        return repr((request, self.levels_for(request), sorted(self.locks.items())))
-
 
 STEPS_PER_REQUEST = 4 * STEPS
 """The step budget for all searches of one client request, for all members of a gang."""
@@ -121,55 +117,41 @@ class Composers:
         """The budget of the request as a whole."""
         self.budget_now = self.budget
         """The budget of the member that is being placed; without members, the whole one."""
-        self._prepared: list[tuple[PlannerRequest, PlannerOptions, Prepared]] = []
+        self._composers: list[tuple[PlannerRequest, PlannerOptions, ProposalComposer]] = []
 
     def allot(self, *, among: int) -> None:
         """Allot the next of ``among`` members an equal part of the steps left; what it leaves goes to later ones."""
         self.budget_now = self.budget.child(self.budget.remaining // among)
 
-    def prepared(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
-        """Return a request with its memoising composer, the same for equal requests; InvalidAt for an unknown level."""
-        for *arguments, prepared in self._prepared:
+    def composer(self, request: PlannerRequest, options: PlannerOptions) -> ProposalComposer:
+        """Return the memoising composer of a request, the same for equal requests; InvalidAt for an unknown level."""
+        for *arguments, composer in self._composers:
             if arguments == [request, options]:
-                return prepared
+                return composer
         if request.paths:
-            prepared = self._of_paths(request, options)
+            composer = composer_of_paths(request, options)
         else:
-            plan, levels = plan_with_everything(request), options.levels_for(request)
             judge = options.judge.latest if options.judge else None
-            composer = DeviceComposer(request, plan, levels, locks=options.locks, judge=judge)
-            prepared = Prepared(plan, levels, composer, options.written(request))
-        self._prepared.append((request, options, prepared))
-        return prepared
-
-    def _of_paths(self, request: PlannerRequest, options: PlannerOptions) -> Prepared:
-        levels = options.levels_for(request)
-        try:
-            composer = PathComposer(request, levels, locks=options.locks)
-        except UnknownLevel as unknown:
-            level, name = unknown.args
-            sentence = (
-                f"There is no level {level!r}; there are {', '.join(levels.names)}. "
-                f"Name the trait of such providers under levels in planner.yaml: {level.lower()}: CUSTOM_..."
-            )
-            # The last part may have been written differently from the class it became.
-            raise InvalidAt(("paths", name.rpartition("/")[0]), sentence) from unknown
-        except ValueError as wrong:
-            raise InvalidAt(("paths",), str(wrong)) from wrong
-        plan = plan_for(composer.plain())
-        return Prepared(plan, levels, composer, options.written(request), composer.parts())
+            composer = DeviceComposer(request, options.levels_for(request), locks=options.locks, judge=judge)
+        self._composers.append((request, options, composer))
+        return composer
 
 
-def plan_with_everything(request: PlannerRequest) -> Plan:
-    """Return the plan of a request of groups, with one more demand for each group that wants all providers."""
-    plan = plan_for(request.plain)
-    demands = {slot.suffix: plan.demands[slot.demand] for slot in plan.slots}
-    every = [
-        replace(demands[group.suffix], group=group.group, ignores_usage=True)
-        for group in request.groups
-        if group.everything
-    ]
-    return replace(plan, demands=(*plan.demands, *every))
+def composer_of_paths(request: PlannerRequest, options: PlannerOptions) -> PathComposer:
+    """Return the composer of a request of hierarchical names; InvalidAt for a name that is not valid."""
+    levels = options.levels_for(request)
+    try:
+        return PathComposer(request, levels, locks=options.locks)
+    except UnknownLevel as unknown:
+        level, name = unknown.args
+        sentence = (
+            f"There is no level {level!r}; there are {', '.join(levels.names)}. "
+            f"Name the trait of such providers under levels in planner.yaml: {level.lower()}: CUSTOM_..."
+        )
+        # The last part may have been written differently from the class it became.
+        raise InvalidAt(("paths", name.rpartition("/")[0]), sentence) from unknown
+    except ValueError as wrong:
+        raise InvalidAt(("paths",), str(wrong)) from wrong
 
 
 def question_for(
@@ -181,21 +163,20 @@ def question_for(
 ) -> PlannerQuestion:
     """Look up what a request names, and return the question for its search; InvalidAt for what does not exist."""
     shared = composers or Composers()
-    prepared = shared.prepared(request, options)
-    plan = prepared.plan
+    composer = shared.composer(request, options)
+    plan = composer.plan
     _check_names(tx, request, plan)
     avoided = frozenset(roots_of_providers(tx, request.avoided_trees).values())
     ids = ids_in(tx, plan)
     # Rules about several providers are left to composing. What paths ask for may be taken in turn.
     reader = cloud_in(tx).reader(plan, ids, adds_up=not request.paths)
     cloud = replace(
-        seen_cloud(tx, request, prepared.levels, reader),
+        seen_cloud(tx, request, composer.levels, reader),
         families=cloud_in(tx).classes_in_families(options.profile),
         judge=options.judge.in_snapshot(tx) if options.judge else None,
     )
     return PlannerQuestion(
-        request,
-        prepared,
+        composer,
         cloud,
         profile=options.profile,
         locks=options.locks,

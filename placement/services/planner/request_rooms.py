@@ -34,6 +34,7 @@ from placement.services.planner.questions import (
     Changes,
     Composers,
     PlannerOptions,
+    composer_of_paths,
     emptied,
     overlay_of,
     question_for,
@@ -95,7 +96,7 @@ def headrooms(
     for name, request in requests.items():
         # Relaxed so that at least as many copies fit: each part of a hierarchical name becomes a group.
         if isinstance(request, PlannerRequest) and request.paths and name in options:
-            in_groups[name] = Composers().prepared(request, options[name]).parts or request
+            in_groups[name] = composer_of_paths(request, options[name]).parts()
     ids, overlay = _ids(tx, in_groups, locks), overlay_of(tx, changes)
     cloud = _supposed(tx, ids, overlay)
     aggregates = roots_by_aggregate(tx) if listing.aggregates else {}
@@ -149,7 +150,7 @@ def _placed(
         terms, composers = replace(options[name], judge=None), Composers()
         first = replace(request, limit=1, per_tree=1, explain=False)
         question = question_for(tx, first, terms, composers=composers)
-        every = None if request.paths else composers.prepared(replace(first, per_tree=MAX_WAYS), terms).composer
+        every = None if request.paths else composers.composer(replace(first, per_tree=MAX_WAYS), terms)
         placed[name] = PlacedCopies(
             question,
             every,
