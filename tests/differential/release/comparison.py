@@ -121,6 +121,35 @@ def reworded(request: Request, expected: Answer, given: Answer) -> bool:
     return expected.status == given.status == 400 and any(each in given.body for each in words)
 
 
+def full_places(request: Request, expected: Answer, given: Answer) -> bool:
+    """What somebody holds exclusively is nothing left: its place counts as full, so a tree's ties go there first."""
+    documents = [_rounded(answer) for answer in (expected, given)]
+    if not all(isinstance(document, dict) and "allocation_requests" in document for document in documents):
+        return False
+    candidates = [document.pop("allocation_requests") for document in documents]
+    root_of = {uuid: row.get("root_provider_uuid") for uuid, row in documents[0].get("provider_summaries", {}).items()}
+    trees = [[{root_of.get(uuid) for uuid in row["allocations"]} for row in rows] for rows in candidates]
+    return documents[0] == documents[1] and trees[0] == trees[1] and _sorted(candidates[0]) == _sorted(candidates[1])
+
+
+def _sorted(rows: Sequence[Any]) -> list[str]:
+    return sorted([json.dumps(row, sort_keys=True) for row in rows])
+
+
+def equal_pools(request: Request, expected: Answer, given: Answer) -> bool:
+    """What sharing providers alone serve comes by their trees if scores are equal, not by the tree it was found in."""
+    documents = [_rounded(answer) for answer in (expected, given)]
+    if not all(isinstance(document, dict) and "allocation_requests" in document for document in documents):
+        return False
+    summaries = documents[0].get("provider_summaries", {}) | documents[1].get("provider_summaries", {})
+    sharing = {uuid for uuid, row in summaries.items() if "MISC_SHARES_VIA_AGGREGATE" in row.get("traits", ())}
+    rows = [document["allocation_requests"] for document in documents]
+    return len(rows[0]) == len(rows[1]) and all(
+        before == now or {*before["allocations"], *now["allocations"]} <= sharing
+        for before, now in zip(*rows, strict=True)
+    )
+
+
 def trees_to_avoid(request: Request, expected: Answer, given: Answer) -> bool:
     """Explanations leave out the trees to avoid, which the release counts; then it blames places held by others."""
     body = request.body
@@ -189,6 +218,8 @@ KNOWN: tuple[Callable[[Request, Answer, Answer], bool], ...] = (
     reworded,
     one_voice_on_fair_shares,
     trees_to_avoid,
+    full_places,
+    equal_pools,
     terms_of_the_claim,
 )
 """The differences that are meant to be there: the name of each is the function's, the reason its docstring."""
