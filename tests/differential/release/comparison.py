@@ -128,8 +128,16 @@ def full_places(request: Request, expected: Answer, given: Answer) -> bool:
         return False
     candidates = [document.pop("allocation_requests") for document in documents]
     root_of = {uuid: row.get("root_provider_uuid") for uuid, row in documents[0].get("provider_summaries", {}).items()}
-    trees = [[{root_of.get(uuid) for uuid in row["allocations"]} for row in rows] for rows in candidates]
+    trees = [[{root_of.get(uuid) for uuid in _providers(row)} for row in rows] for rows in candidates]
     return documents[0] == documents[1] and trees[0] == trees[1] and _sorted(candidates[0]) == _sorted(candidates[1])
+
+
+def _providers(row: dict[str, Any]) -> list[str]:
+    """Return the providers of an allocation request, which is a list before microversion 1.12."""
+    allocations = row["allocations"]
+    return (
+        [*allocations] if isinstance(allocations, dict) else [part["resource_provider"]["uuid"] for part in allocations]
+    )
 
 
 def _sorted(rows: Sequence[Any]) -> list[str]:
@@ -145,8 +153,7 @@ def equal_pools(request: Request, expected: Answer, given: Answer) -> bool:
     sharing = {uuid for uuid, row in summaries.items() if "MISC_SHARES_VIA_AGGREGATE" in row.get("traits", ())}
     rows = [document["allocation_requests"] for document in documents]
     return len(rows[0]) == len(rows[1]) and all(
-        before == now or {*before["allocations"], *now["allocations"]} <= sharing
-        for before, now in zip(*rows, strict=True)
+        before == now or {*_providers(before), *_providers(now)} <= sharing for before, now in zip(*rows, strict=True)
     )
 
 
