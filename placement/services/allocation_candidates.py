@@ -136,9 +136,10 @@ def _searched(tx: Transaction, question: CandidateQuestion, plan: Plan, *, ids: 
 
 def _scores(tx: Transaction, reader: TreeReader, *, ranking: Ranking, judge: FragmentationJudge | None) -> TreeScores:
     """Return what scores the trees."""
-    demands, kept = host_demands(reader.plan), cloud_in(tx).kept
-    fragmentation = judge.in_snapshot(tx).fragmentation(reader, demands, kept) if judge else None
-    scored_by = amounts_of(reader.plan), ranking, cloud_in(tx).classes_in_families(ranking.profile), fragmentation
+    cloud, fragmentation = cloud_in(tx), None
+    if judge is not None:
+        fragmentation = judge.in_snapshot(tx).fragmentation(reader, host_demands(reader.plan), cloud.kept)
+    scored_by = amounts_of(reader.plan), ranking, cloud.classes_in_families(ranking.profile), fragmentation
     return TreeScores(*scored_by, shared=shared_by(reader))
 
 
