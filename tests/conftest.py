@@ -25,7 +25,7 @@ import pytest
 from placement.store.connection.database import Database
 from placement.tuning import MANY_NEW_OBJECTS, ROUNDS_PER_OLDER_ROUND
 from tests import commits, examples, last_run, mariadb
-from tests.databases import Pool, SQLiteDatabases, open_database
+from tests.databases import Pool, SQLiteDatabases, opened_database
 from tests.mariadb import MariaDB
 from tests.memory import memory
 from tests.postgresql import PostgreSQL, running_postgresql
@@ -174,9 +174,8 @@ def database_url(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
     """A migrated database without data, of each kind, opened."""
-    opened = open_database(database_url)
-    yield opened
-    opened.dispose()
+    with opened_database(database_url) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

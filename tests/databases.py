@@ -19,6 +19,14 @@ def open_database(url: str) -> Database:
     return Database(engine_for(normalised(url), sqlite_synchronous=False))
 
 
+@contextmanager
+def opened_database(url: str) -> Iterator[Database]:
+    """Yield the same, and close its connections at the end."""
+    database = open_database(url)
+    yield database
+    database.dispose()
+
+
 def without_caches(database: Database) -> Database:
     """Return the same database as a process sees it that has cached nothing, and cannot follow its journal."""
     anew = Database(database.engine, keeps_usage=database.keeps_usage, keeps_journal=False)
@@ -41,9 +49,8 @@ def statements(database: Database) -> Iterator[list[str]]:
 
 def migrate(url: str) -> None:
     """Create the schema and the standard names in an empty database."""
-    database = open_database(url)
-    schema.upgrade(database.engine)
-    database.dispose()
+    with opened_database(url) as database:
+        schema.upgrade(database.engine)
 
 
 class SQLiteDatabases:

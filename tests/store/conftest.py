@@ -1,57 +1,44 @@
-"""Databases of three kinds; MariaDB only if Debian's package is installed."""
+"""Databases of one kind, opened, beside those of each kind in tests/conftest.py."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from placement.store.connection.database import Database
-from tests.databases import open_database
-
-SERVERS = ["postgresql", pytest.param("mariadb", marks=pytest.mark.mariadb)]
-"""The kinds of databases that are servers: their writers do not wait for each other."""
-THREE_KINDS = ["sqlite", *SERVERS]
+from tests.conftest import KINDS
+from tests.databases import opened_database
 
 
-@pytest.fixture(params=THREE_KINDS)
-def migrated_url(request: pytest.FixtureRequest) -> str:
-    """The URL of a migrated database without data, of each of the three kinds."""
-    url: str = request.getfixturevalue(f"{request.param}_url")
-    return url
-
-
-@pytest.fixture(params=THREE_KINDS)
-def empty_url(request: pytest.FixtureRequest) -> str:
-    """The URL of a database without tables, of each of the three kinds."""
-    url: str = request.getfixturevalue(f"empty_{request.param}_url")
-    return url
-
-
-@pytest.fixture
-def migrated(migrated_url: str) -> Iterator[Database]:
-    """A migrated database without data, of each of the three kinds, opened."""
-    opened = open_database(migrated_url)
-    yield opened
-    opened.dispose()
-
-
-@pytest.fixture(params=SERVERS)
+@pytest.fixture(params=[kind for kind in KINDS if kind != "sqlite"])
 def server_url(request: pytest.FixtureRequest) -> str:
-    """The URL of a migrated database on a server."""
+    """The URL of a migrated database on a server: its writers do not wait for each other."""
     url: str = request.getfixturevalue(f"{request.param}_url")
     return url
 
 
 @pytest.fixture
 def on_server(server_url: str) -> Iterator[Database]:
-    """A migrated database on a server, opened."""
-    opened = open_database(server_url)
-    yield opened
-    opened.dispose()
+    """A migrated database on a server."""
+    with opened_database(server_url) as database:
+        yield database
+
+
+@pytest.fixture
+def sqlite(sqlite_url: str) -> Iterator[Database]:
+    """A migrated SQLite database."""
+    with opened_database(sqlite_url) as database:
+        yield database
 
 
 @pytest.fixture
 def postgresql(postgresql_url: str) -> Iterator[Database]:
-    """A migrated PostgreSQL database, opened."""
-    opened = open_database(postgresql_url)
-    yield opened
-    opened.dispose()
+    """A migrated PostgreSQL database."""
+    with opened_database(postgresql_url) as database:
+        yield database
+
+
+@pytest.fixture
+def mariadb(mariadb_url: str) -> Iterator[Database]:
+    """A migrated MariaDB database."""
+    with opened_database(mariadb_url) as database:
+        yield database

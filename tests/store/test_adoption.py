@@ -18,7 +18,7 @@ from tests import reference, servers
 from tests.api.conftest import Api
 from tests.claims import entry
 from tests.clouds import allocate, build, provider
-from tests.databases import open_database
+from tests.databases import opened_database
 from tests.http_calls import HttpCalls, ask
 from tests.servers import Installation
 from tests.store.rows import VCPU, kept, run, summed
@@ -53,9 +53,8 @@ def directory(installed: Installation, empty_database_url: str, tmp_path: Path) 
 @pytest.fixture
 def database(empty_database_url: str) -> Iterator[Database]:
     """The database, opened by this server's store."""
-    opened = open_database(empty_database_url)
-    yield opened
-    opened.dispose()
+    with opened_database(empty_database_url) as opened:
+        yield opened
 
 
 MIGRATIONS = """

@@ -16,8 +16,8 @@ from placement.store.connection.database import Database
 from placement.store.journal import triggers as journal
 from placement.store.lifecycle import schema
 from placement.store.lifecycle.maintenance import exclusively
+from tests.conftest import KINDS
 from tests.databases import open_database
-from tests.store.conftest import THREE_KINDS
 from tests.store.rows import VCPU, add_hosts, allocate, making, run
 from tests.store.snapshots import cached_order, order_as_read, used_of_the_first
 
@@ -122,7 +122,7 @@ def test_an_upgrade_makes_up_for_what_triggers_have_missed(servers: list[Databas
     assert used_of_the_first(servers[1]) == 9
 
 
-@pytest.mark.parametrize("servers", THREE_KINDS, indirect=True)
+@pytest.mark.parametrize("servers", KINDS, indirect=True)
 def test_without_a_journal_nothing_is_cached(servers: list[Database]) -> None:
     """Its triggers are removed by an upgrade, while servers run."""
     for database in servers:
@@ -159,10 +159,10 @@ CHANGES = {
 
 
 @pytest.fixture
-def cloud(migrated: Database) -> Database:
+def cloud(database: Database) -> Database:
     """Some providers of VCPUs, on a database of each of the three kinds."""
-    add_hosts(migrated, 3)
-    return migrated
+    add_hosts(database, 3)
+    return database
 
 
 def write_past_the_journal(connection: Connection, statement: str) -> None:

@@ -17,8 +17,7 @@ from placement.store.connection.statements import MAX_SHORT, PreparedStatement, 
 from placement.store.lifecycle import opening
 from placement.store.tables import projects, resource_providers
 from tests.claims import new_uuid
-from tests.databases import open_database
-from tests.store.rows import run
+from tests.databases import opened_database
 
 SETTINGS = ("transaction_isolation", "transaction_read_only")
 OFTEN = 8
@@ -87,9 +86,6 @@ PROJECT = projects.c.external_id
 INSERT = row_insert(projects, PROJECT)
 _NAMED = select(PROJECT).where(PROJECT.in_(bindparam("names", expanding=True))).order_by(projects.c.id)
 NAMED, BY_KEY = PreparedStatement(_NAMED), PreparedStatement(_NAMED, by_key=True)
-PLANS = (
-    "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE strpos(statement, 'ORDER BY projects.id') > 0"
-)
 
 
 @writes
@@ -103,9 +99,9 @@ def rows(tx: Transaction, statement: PreparedStatement, **values) -> list:
 
 
 @pytest.fixture
-def named(migrated: Database) -> Database:
-    insert(migrated, INSERT, [{"external_id": name} for name in NAMES])
-    return migrated
+def named(database: Database) -> Database:
+    insert(database, INSERT, [{"external_id": name} for name in NAMES])
+    return database
 
 
 @pytest.mark.parametrize("statement", [NAMED, BY_KEY])
@@ -123,35 +119,17 @@ def test_a_text_longer_than_the_column_is_not_cut(named: Database, statement: Pr
     assert rows(named, statement, names=["x" * 256]) == []
 
 
-def test_short_lists_of_keys_are_planned_for_once(postgresql: Database):
-    """A plan for one name looks cheaper than one for any, so that PostgreSQL plans the other statement each time."""
-    insert(postgresql, INSERT, [{"external_id": f"{number}"} for number in range(3000)])
-    with postgresql.writer.begin() as connection:
-        run(connection, "ANALYZE projects")
-
-    @reads
-    def plans(tx: Transaction, statement: PreparedStatement) -> tuple[int, int]:
-        for number in range(30):
-            tx.rows(statement, {"names": [f"{number}"]})
-        generic, custom = tx.connection.exec_driver_sql(PLANS).one()
-        return generic, custom
-
-    generic, custom = plans(postgresql, BY_KEY)
-    assert generic > custom
-
-
-def test_a_refused_statement_is_an_error_of_sqlalchemy(migrated: Database):
+def test_a_refused_statement_is_an_error_of_sqlalchemy(database: Database):
     twice = [{"uuid": "1", "name": "one"}, {"uuid": "1", "name": "two"}]
-    with migrated.writer.begin() as connection, pytest.raises(IntegrityError):
+    with database.writer.begin() as connection, pytest.raises(IntegrityError):
         row_insert(resource_providers, resource_providers.c.uuid, resource_providers.c.name).send(connection, twice)
 
 
 def test_a_fork_does_not_speak_on_its_parents_connection(postgresql_url: str):
-    database = open_database(postgresql_url)
-    mine = _backend(database)
-    assert _backend_of_a_fork(database, os.fork) != mine
-    assert _backend(database) == mine
-    database.dispose()
+    with opened_database(postgresql_url) as database:
+        mine = _backend(database)
+        assert _backend_of_a_fork(database, os.fork) != mine
+        assert _backend(database) == mine
 
 
 def test_a_fork_that_python_does_not_hear_of_shares_nothing_that_was_open(postgresql_url: str):

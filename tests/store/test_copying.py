@@ -14,7 +14,7 @@ from placement.store.lifecycle import copying, schema
 from placement.store.lifecycle.copying import CopyRefused
 from placement.store.lifecycle.maintenance import silent
 from placement.store.tables import VERSION_TABLE, inventories
-from tests.databases import open_database
+from tests.databases import opened_database
 from tests.postgresql import PROGRAMS
 from tests.rows_of_a_cloud import fill, snapshot
 
@@ -25,12 +25,6 @@ KINDS = ["sqlite", "postgresql"]
 def opened() -> Iterator[ExitStack]:
     with ExitStack() as stack:
         yield stack
-
-
-def open_in(stack: ExitStack, url: str) -> Database:
-    database = open_database(url)
-    stack.callback(database.dispose)
-    return database
 
 
 @pytest.fixture
@@ -44,8 +38,8 @@ def source(database: Database) -> Database:
 def target(request: pytest.FixtureRequest, opened: ExitStack, tmp_path: Path) -> Database:
     """An empty database, of each kind."""
     if request.param == "sqlite":
-        return open_in(opened, f"sqlite:///{tmp_path / 'target.sqlite'}")
-    return open_in(opened, request.getfixturevalue("empty_postgresql_url"))
+        return opened.enter_context(opened_database(f"sqlite:///{tmp_path / 'target.sqlite'}"))
+    return opened.enter_context(opened_database(request.getfixturevalue("empty_postgresql_url")))
 
 
 def test_everything_is_there_and_goes_on_working(source: Database, target: Database):
@@ -61,8 +55,8 @@ def test_everything_is_there_and_goes_on_working(source: Database, target: Datab
 def test_mariadb_in_between_changes_nothing_but_fractions_of_seconds(
     source: Database, opened: ExitStack, empty_mariadb_url: str, tmp_path: Path
 ):
-    middle = open_in(opened, empty_mariadb_url)
-    back = open_in(opened, f"sqlite:///{tmp_path / 'back.sqlite'}")
+    middle = opened.enter_context(opened_database(empty_mariadb_url))
+    back = opened.enter_context(opened_database(f"sqlite:///{tmp_path / 'back.sqlite'}"))
     copying.copy(source.engine, middle.engine)
     copying.copy(middle.engine, back.engine)
     assert snapshot(back) == snapshot(source)
@@ -140,9 +134,9 @@ def test_a_backup_is_whole(
     kind: str, restore, opened: ExitStack, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     """As docs/how-to/back-up-and-restore.md describes: triggers included, and an upgrade changes nothing."""
-    database = open_in(opened, request.getfixturevalue(f"{kind}_url"))
+    database = opened.enter_context(opened_database(request.getfixturevalue(f"{kind}_url")))
     fill(database)
-    restored = open_in(opened, restore(database, request, tmp_path))
+    restored = opened.enter_context(opened_database(restore(database, request, tmp_path)))
     assert snapshot(restored) == snapshot(database)
     schema.upgrade(restored.engine)
     assert schema_check.check(restored.engine) == ()

@@ -46,9 +46,9 @@ def seen(tx: Transaction, aggregate: str | None) -> tuple[object, ...]:
     )
 
 
-def test_all_providers_count_each_rounded_as_for_claims(migrated: Database) -> None:
-    filled(migrated)
-    found = seen(migrated, None)
+def test_all_providers_count_each_rounded_as_for_claims(database: Database) -> None:
+    filled(database)
+    found = seen(database, None)
     owned = [(VCPU, 3), (MEMORY_MB, 64)]
     assert found[0] == {VCPU: 10 + 10}
     assert found[1] == [("p", *owned[0]), ("p", *owned[1]), (None, VCPU, 4)]
@@ -57,13 +57,13 @@ def test_all_providers_count_each_rounded_as_for_claims(migrated: Database) -> N
     assert {type(row[-1]) for rows in found[1:] for row in rows} == {int}
 
 
-def test_an_aggregate_is_a_part_of_it_and_one_that_does_not_exist_has_nothing(migrated: Database) -> None:
-    filled(migrated)
-    found = seen(migrated, "agg")
+def test_an_aggregate_is_a_part_of_it_and_one_that_does_not_exist_has_nothing(database: Database) -> None:
+    filled(database)
+    found = seen(database, "agg")
     assert found[0] == {VCPU: 0}
     assert found[1] == [("p", VCPU, 1), ("p", MEMORY_MB, 64)]
     assert found[3] == [("c", "JOB", VCPU, 1), ("c", "JOB", MEMORY_MB, 64)]
-    assert seen(migrated, "other") == ({}, [], [], [])
+    assert seen(database, "other") == ({}, [], [], [])
 
 
 OF_P = [("p", VCPU, 3), ("p", MEMORY_MB, 64)]
@@ -79,7 +79,7 @@ OF_P = [("p", VCPU, 3), ("p", MEMORY_MB, 64)]
         ({"consumers": ["c"], "types": ["unknown"]}, []),
     ],
 )
-def test_only_some_consumers_or_types_of_them_may_count(migrated: Database, only, expected) -> None:
-    filled(migrated)
-    usage = reads(usage_by_owner)(migrated, UsageScope("project", CLASSES, **only))
+def test_only_some_consumers_or_types_of_them_may_count(database: Database, only, expected) -> None:
+    filled(database)
+    usage = reads(usage_by_owner)(database, UsageScope("project", CLASSES, **only))
     assert sorted(usage, key=repr) == expected

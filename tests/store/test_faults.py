@@ -5,7 +5,7 @@ import resource
 import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from threading import Thread
 
@@ -18,7 +18,7 @@ from placement.store.connection import faults
 from placement.store.connection.database import Database, Transaction, reads, reads_once, writes
 from placement.store.connection.faults import DatabaseFailed
 from tests.claims import new_uuid
-from tests.databases import open_database
+from tests.databases import opened_database
 from tests.empty_database import sqlite_path
 
 POSTGRESQL = {
@@ -79,15 +79,8 @@ def raising(sqlstate: str) -> str:
     return f"DO $$ BEGIN RAISE EXCEPTION 'could not: it is full' USING ERRCODE = '{sqlstate}'; END $$"
 
 
-@pytest.fixture
-def sqlite(sqlite_url: str) -> Iterator[Database]:
-    opened = open_database(sqlite_url)
-    yield opened
-    opened.dispose()
-
-
-def with_setting(url: str, setting: str) -> Database:
-    return open_database(f"{url}{'&' if '?' in url else '?'}options=-c%20{setting}")
+def with_setting(url: str, setting: str) -> AbstractContextManager[Database]:
+    return opened_database(f"{url}{'&' if '?' in url else '?'}options=-c%20{setting}")
 
 
 @pytest.mark.parametrize(("sqlstate", "cause"), codes(POSTGRESQL))
@@ -103,24 +96,20 @@ def test_what_postgresql_says_has_a_cause(postgresql: Database, caplog, sqlstate
 
 @pytest.mark.mariadb
 @pytest.mark.parametrize(("number", "cause"), codes(MARIADB))
-def test_what_mariadb_says_has_a_cause(mariadb_url: str, number: str, cause: str):
-    database = open_database(mariadb_url)
-    refused = refusal_of(database, f"SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = 'no'")
+def test_what_mariadb_says_has_a_cause(mariadb: Database, number: str, cause: str):
+    refused = refusal_of(mariadb, f"SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = 'no'")
     assert refused.fault.cause == cause
-    database.dispose()
 
 
 @pytest.mark.mariadb
 @pytest.mark.parametrize("trigger", ["Unknown trigger", "Trigger 'provider_usages_unstocked'"])
-def test_a_trigger_that_a_session_could_not_load_is_no_bug_of_the_statement(mariadb_url: str, trigger: str):
+def test_a_trigger_that_a_session_could_not_load_is_no_bug_of_the_statement(mariadb: Database, trigger: str):
     """Seen on Galera, with writers on all nodes: the same statement succeeds a moment later."""
-    database = open_database(mariadb_url)
     words = f"{trigger} has an error in its body: 'You have an error in your SQL syntax'"
     signal = f'SIGNAL SQLSTATE "42000" SET MYSQL_ERRNO = 1064, MESSAGE_TEXT = "{words}"'
-    assert refusal_of(database, signal).fault.cause == "schema changed"
+    assert refusal_of(mariadb, signal).fault.cause == "schema changed"
     with pytest.raises(ProgrammingError):
-        writes(send)(database, "SELEC 1")
-    database.dispose()
+        writes(send)(mariadb, "SELEC 1")
 
 
 def test_a_connection_that_cannot_be_reset_takes_one_line(postgresql: Database, caplog: pytest.LogCaptureFixture):
@@ -134,15 +123,13 @@ def test_a_connection_that_cannot_be_reset_takes_one_line(postgresql: Database, 
 
 
 @pytest.mark.mariadb
-def test_connections_to_a_node_that_is_cut_off_are_given_up(mariadb_url: str):
+def test_connections_to_a_node_that_is_cut_off_are_given_up(mariadb: Database):
     """It refuses the pool's ROLLBACK as well, which used to be logged with a traceback."""
-    database = open_database(mariadb_url)
     session = reads(lambda tx: tx.connection.exec_driver_sql("SELECT CONNECTION_ID()").scalar_one())
-    before = session(database)
-    assert session(database) == before
-    refusal_of(database, "SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1047, MESSAGE_TEXT = 'no'", unit="reads")
-    assert session(database) != before
-    database.dispose()
+    before = session(mariadb)
+    assert session(mariadb) == before
+    refusal_of(mariadb, "SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1047, MESSAGE_TEXT = 'no'", unit="reads")
+    assert session(mariadb) != before
 
 
 @pytest.mark.parametrize("replaced", [False, True], ids=["removed", "replaced"])
@@ -186,39 +173,35 @@ def test_a_mistake_of_this_server_is_no_fault_of_the_database(database: Database
 )
 def test_a_refusal_says_when_to_try_again(postgresql_url: str, setting: str, statement: str, unit: str, refused_as):
     """A query that takes too long is not to be sent again."""
-    database = with_setting(postgresql_url, setting)
-    refused = refusal_of(database, statement, unit=unit)
+    with with_setting(postgresql_url, setting) as database:
+        refused = refusal_of(database, statement, unit=unit)
     assert (refused.fault.cause, refused.retry_after_s) == refused_as
-    database.dispose()
 
 
 def test_an_operator_may_cancel_a_query(postgresql: Database, postgresql_url: str):
     refused: list[DatabaseFailed] = []
     waiting = Thread(target=lambda: refused.append(refusal_of(postgresql, "SELECT pg_sleep(30)", unit="reads_once")))
     waiting.start()
-    operator = open_database(postgresql_url)
     cancel = (
         "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(30)' AND state='active'"
     )
-    with operator.looker.connect() as connection:
+    with opened_database(postgresql_url) as operator, operator.looker.connect() as connection:
         while not connection.execute(text(cancel)).all():
             pass
     waiting.join(30)
     assert refused[0].fault is faults.TOO_LONG
-    operator.dispose()
 
 
 def test_a_lock_that_is_not_given_in_time(postgresql: Database, postgresql_url: str):
-    impatient = with_setting(postgresql_url, "lock_timeout=20ms")
-    with postgresql.engine.begin() as connection:
-        connection.exec_driver_sql("LOCK TABLE resource_providers")
-        impatient.attempts = 2
-        with pytest.raises(DatabaseFailed, match="lock timeout"):
-            create_provider(impatient, uuid=new_uuid(), name="h1")
-        assert impatient.write_fault == "lock timeout"
-    create_provider(impatient, uuid=new_uuid(), name="h1")
-    assert impatient.write_fault is None
-    impatient.dispose()
+    with with_setting(postgresql_url, "lock_timeout=20ms") as impatient:
+        with postgresql.engine.begin() as connection:
+            connection.exec_driver_sql("LOCK TABLE resource_providers")
+            impatient.attempts = 2
+            with pytest.raises(DatabaseFailed, match="lock timeout"):
+                create_provider(impatient, uuid=new_uuid(), name="h1")
+            assert impatient.write_fault == "lock timeout"
+        create_provider(impatient, uuid=new_uuid(), name="h1")
+        assert impatient.write_fault is None
 
 
 @contextmanager
@@ -235,11 +218,9 @@ def role_without_connections(url: str) -> Iterator[str]:
 
 
 def test_a_database_without_a_free_connection(postgresql_url: str):
-    with role_without_connections(postgresql_url) as url:
+    with role_without_connections(postgresql_url) as url, opened_database(url) as database:
         assert "crowded" in url
-        database = open_database(url)
         assert refusal_of(database, "SELECT 1", unit="reads").fault is faults.TOO_MANY_CONNECTIONS
-        database.dispose()
 
 
 def test_a_file_that_may_not_be_written(sqlite: Database):

@@ -26,11 +26,11 @@ Call = tuple[str, str, str | None]
 
 
 @pytest.fixture
-def database(migrated: Database) -> Database:
+def database(database: Database) -> Database:
     """A database of each of the three kinds, with a provider."""
-    with migrated.writer.begin() as connection:
+    with database.writer.begin() as connection:
         add_providers(connection, 1)
-    return migrated
+    return database
 
 
 @pytest.fixture

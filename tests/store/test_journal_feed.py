@@ -97,23 +97,23 @@ def test_claims_on_different_providers_do_not_wait_for_each_other(on_server: Dat
 
 
 def test_a_reader_that_follows_racing_writers_ends_with_what_the_database_holds(
-    migrated: Database, is_long: bool
+    database: Database, is_long: bool
 ) -> None:
-    with migrated.writer.begin() as connection:
+    with database.writer.begin() as connection:
         add_providers(connection, PROVIDERS)
-    halfway, at_halfway = _snapshot(migrated)
-    writers = RacingWriters(migrated, 20_000 if is_long else 320)
+    halfway, at_halfway = _snapshot(database)
+    writers = RacingWriters(database, 20_000 if is_long else 320)
     writers.start()
-    reader = Reader(migrated, limit=200 if is_long else 50)
+    reader = Reader(database, limit=200 if is_long else 50)
     while writers.are_at_work:
         reader.read()
         if random.random() < 0.05:
-            halfway, at_halfway = _snapshot(migrated)
+            halfway, at_halfway = _snapshot(database)
     writers.end()
     reader.read()
-    later = Reader(migrated, halfway, limit=reader.limit)
+    later = Reader(database, halfway, limit=reader.limit)
     later.read()
-    with migrated.engine.connect() as connection:
+    with database.engine.connect() as connection:
         rows = {row.id: row for row in journal_rows(connection)}
         tables = tables_of(connection)
     read = [entry.id for entry in reader.entries]
@@ -137,12 +137,12 @@ def _snapshot(database: Database) -> tuple[Cursor, Tables]:
     ["DELETE FROM placement_journal", "UPDATE placement_journal SET time = '2001-02-03 04:05:06.000000'"],
     ids=["gone", "another of the same number, as in a restored database"],
 )
-def test_a_position_whose_row_is_not_there_leads_nowhere(migrated: Database, change: str) -> None:
-    with migrated.writer.begin() as connection:
+def test_a_position_whose_row_is_not_there_leads_nowhere(database: Database, change: str) -> None:
+    with database.writer.begin() as connection:
         add_providers(connection, 2)
-    reader = Reader(migrated)
+    reader = Reader(database)
     reader.read()
-    with migrated.writer.begin() as connection:
+    with database.writer.begin() as connection:
         run(connection, change, "UPDATE resource_providers SET generation = 9")
     with pytest.raises(CursorGone):
         reader.read()
@@ -180,12 +180,12 @@ def test_a_cursor_that_is_none_or_that_no_statement_can_use_is_refused(text: str
         cursor_from(text)
 
 
-def test_the_newest_position_has_seen_everything(migrated: Database) -> None:
-    with migrated.writer.begin() as connection:
+def test_the_newest_position_has_seen_everything(database: Database) -> None:
+    with database.writer.begin() as connection:
         add_providers(connection, 2)
-    reader = Reader(migrated, newest(migrated))
+    reader = Reader(database, newest(database))
     assert reader.read() == reader.entries == []
-    with migrated.writer.begin() as connection:
+    with database.writer.begin() as connection:
         allocate(connection, "c1", {(1, VCPU): 1})
     assert len(reader.read()) == 1
 
@@ -196,18 +196,18 @@ J = placement_journal.c
 
 
 @pytest.fixture
-def database(migrated: Database) -> Database:
+def aged(database: Database) -> Database:
     """A database with OLD rows of the journal that are too old, and young ones after them."""
-    create_provider(migrated, uuid=new_uuid(), name="compute1", parent_uuid=None)
+    create_provider(database, uuid=new_uuid(), name="compute1", parent_uuid=None)
     rows = [column for column in J if column.name not in {"id", "time"}]
-    with migrated.engine.begin() as connection:
+    with database.engine.begin() as connection:
         while (count := connection.execute(select(func.count()).select_from(placement_journal)).scalar_one()) < OLD:
             copies = select(literal(utc_now()), *rows).limit(OLD - count)
             connection.execute(insert(placement_journal).from_select([J.time, *rows], copies))
         connection.execute(placement_journal.update().values(time=utc_now() - timedelta(days=DAYS + 1)))
-    create_provider(migrated, uuid=new_uuid(), name="compute2", parent_uuid=None)
-    put_in_order(migrated)
-    return migrated
+    create_provider(database, uuid=new_uuid(), name="compute2", parent_uuid=None)
+    put_in_order(database)
+    return database
 
 
 def times(database: Database) -> list[datetime]:
@@ -219,26 +219,24 @@ def before() -> datetime:
     return utc_now() - timedelta(days=DAYS)
 
 
-def test_all_that_is_too_old_goes_in_portions_and_nothing_else(
-    database: Database, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_all_that_is_too_old_goes_in_portions_and_nothing_else(aged: Database, caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.INFO)
-    young = [moment for moment in times(database) if moment >= before()]
-    assert JournalPruner(database, DAYS, pause_s=0).look() == OLD
-    assert times(database) == young
+    young = [moment for moment in times(aged) if moment >= before()]
+    assert JournalPruner(aged, DAYS, pause_s=0).look() == OLD
+    assert times(aged) == young
     assert "2300 rows of the journal were older than 90 days" in caplog.text
-    assert JournalPruner(database, DAYS, pause_s=0).look() == 0
+    assert JournalPruner(aged, DAYS, pause_s=0).look() == 0
 
 
-def test_several_at_once_delete_each_row_once(database: Database) -> None:
-    young = [moment for moment in times(database) if moment >= before()]
+def test_several_at_once_delete_each_row_once(aged: Database) -> None:
+    young = [moment for moment in times(aged) if moment >= before()]
     barrier = threading.Barrier(4)
 
     def look(_number: int) -> int:
-        pruner = JournalPruner(database, DAYS, pause_s=0)
+        pruner = JournalPruner(aged, DAYS, pause_s=0)
         barrier.wait()
         return pruner.look()
 
     with ThreadPoolExecutor(4) as threads:
         assert sum(threads.map(look, range(4))) == OLD
-    assert times(database) == young
+    assert times(aged) == young

@@ -67,9 +67,9 @@ EVERY: list[Statement] = [*STATEMENTS, _consume, _consume, _own, _leave, _mark, 
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_any_mix_of_statements_can_be_replayed(migrated: Database, seed: int) -> None:
+def test_any_mix_of_statements_can_be_replayed(database: Database, seed: int) -> None:
     choice = random.Random(seed)
-    with migrated.writer.begin() as connection:
+    with database.writer.begin() as connection:
         add_providers(connection, 4)
         for number in range(120):
             statement = choice.choice(EVERY)(choice)
@@ -86,12 +86,12 @@ CALLER = Identity("o'brien\\'; DROP TABLE users; --\x1f\0", "Zo\u00eb")
 REQUEST = ServedRequest("req-1", identity=CALLER, route="PUT /allocations/<consumer_uuid>")
 
 
-def test_every_row_of_a_request_tells_whose_it_is_and_none_that_comes_after_it(migrated: Database) -> None:
-    with migrated.writer.begin() as connection:
+def test_every_row_of_a_request_tells_whose_it_is_and_none_that_comes_after_it(database: Database) -> None:
+    with database.writer.begin() as connection:
         before = len(journal_rows(connection))
     with by_request(REQUEST):
-        fill(migrated)
-    with migrated.writer.begin() as connection:
+        fill(database)
+    with database.writer.begin() as connection:
         allocate(connection, "c1", {(1, VCPU): 5})
         told = [(row.request_id, row.by_user, row.by_project, row.route) for row in journal_rows(connection)[before:]]
     assert len(told) > 10
@@ -99,16 +99,16 @@ def test_every_row_of_a_request_tells_whose_it_is_and_none_that_comes_after_it(m
     assert ({*told[:-1]}, told[-1]) == ({own}, (None, None, None, None))
 
 
-def test_without_a_journal_nothing_is_written(migrated: Database) -> None:
-    schema.upgrade(migrated.engine, keep_journal=False)
-    assert not schema.current(migrated.engine).keeps_journal
-    with migrated.writer.begin() as connection:
+def test_without_a_journal_nothing_is_written(database: Database) -> None:
+    schema.upgrade(database.engine, keep_journal=False)
+    assert not schema.current(database.engine).keeps_journal
+    with database.writer.begin() as connection:
         before = len(journal_rows(connection))
         add_providers(connection, 1)
         assert len(journal_rows(connection)) == before
-    schema.upgrade(migrated.engine)
-    assert schema.current(migrated.engine).keeps_journal
-    with migrated.writer.begin() as connection:
+    schema.upgrade(database.engine)
+    assert schema.current(database.engine).keeps_journal
+    with database.writer.begin() as connection:
         assert [row.action for row in journal_rows(connection)][-1] == "began"
 
 
@@ -131,18 +131,18 @@ def of_an_earlier_release(connection: Connection) -> TriggerSet:
     return earlier
 
 
-def test_the_journal_goes_on_after_triggers_of_an_earlier_release(migrated: Database) -> None:
-    with exclusively(migrated.engine) as connection:
+def test_the_journal_goes_on_after_triggers_of_an_earlier_release(database: Database) -> None:
+    with exclusively(database.engine) as connection:
         earlier = of_an_earlier_release(connection)
-        known = {earlier.fingerprint(migrated.dialect)}
-    with migrated.writer.begin() as connection:
+        known = {earlier.fingerprint(database.dialect)}
+    with database.writer.begin() as connection:
         add_providers(connection, 2)
         began = [row.id for row in journal_rows(connection) if row.action == "began"]
-    with exclusively(migrated.engine) as connection:
+    with exclusively(database.engine) as connection:
         assert not triggers_in_place(connection)
         bring_up_to_date(connection, known)
         assert triggers_in_place(connection)
-    with migrated.writer.begin() as connection:
+    with database.writer.begin() as connection:
         allocate(connection, "c1", {(1, VCPU): 1})
         rows = journal_rows(connection)
         assert [row.id for row in rows if row.action == "began"] == began
@@ -150,12 +150,12 @@ def test_the_journal_goes_on_after_triggers_of_an_earlier_release(migrated: Data
 
 
 @pytest.mark.parametrize("broken", ["missing", "unknown"])
-def test_the_journal_begins_anew_where_nobody_knows_what_was_written(migrated: Database, broken: str) -> None:
-    with exclusively(migrated.engine) as connection:
+def test_the_journal_begins_anew_where_nobody_knows_what_was_written(database: Database, broken: str) -> None:
+    with exclusively(database.engine) as connection:
         earlier = of_an_earlier_release(connection)
-        known = {earlier.fingerprint(migrated.dialect)} if broken == "missing" else {"another"}
+        known = {earlier.fingerprint(database.dialect)} if broken == "missing" else {"another"}
         if broken == "missing":
-            on_table = " ON consumers" if migrated.dialect == "postgresql" else ""
+            on_table = " ON consumers" if database.dialect == "postgresql" else ""
             run(connection, f"DROP TRIGGER placement_journal_consumers_updated{on_table}")
         bring_up_to_date(connection, known)
         assert triggers_in_place(connection)
@@ -191,32 +191,32 @@ def found(database: Database) -> list[str]:
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
-def test_a_row_that_is_not_true_is_found_and_the_journal_begins_anew(migrated: Database, forgery: str) -> None:
-    fill(migrated)
-    assert found(migrated) == []
-    with migrated.writer.begin() as connection:
+def test_a_row_that_is_not_true_is_found_and_the_journal_begins_anew(database: Database, forgery: str) -> None:
+    fill(database)
+    assert found(database) == []
+    with database.writer.begin() as connection:
         run(connection, forgery)
-    assert found(migrated) == [WHAT]
-    (finding,) = schema_check.repair(migrated.engine, OWNER)
+    assert found(database) == [WHAT]
+    (finding,) = schema_check.repair(database.engine, OWNER)
     assert (finding.description, finding.repaired) == (WHAT, True)
-    assert found(migrated) == []
+    assert found(database) == []
 
 
-def test_what_was_changed_without_triggers_is_forgiven_after_they_are_made_again(migrated: Database) -> None:
-    fill(migrated)
-    schema.upgrade(migrated.engine, keep_journal=False)
-    assert found(migrated) == []
-    fill(migrated, prefix="silent")
-    with migrated.writer.begin() as connection:
+def test_what_was_changed_without_triggers_is_forgiven_after_they_are_made_again(database: Database) -> None:
+    fill(database)
+    schema.upgrade(database.engine, keep_journal=False)
+    assert found(database) == []
+    fill(database, prefix="silent")
+    with database.writer.begin() as connection:
         run(connection, "UPDATE allocations SET used = 1")
-    schema.upgrade(migrated.engine)
-    assert found(migrated) == []
+    schema.upgrade(database.engine)
+    assert found(database) == []
 
 
-def test_a_missing_trigger_is_found(migrated: Database) -> None:
-    with migrated.writer.begin() as connection:
-        on_table = " ON consumers" if migrated.dialect == "postgresql" else ""
+def test_a_missing_trigger_is_found(database: Database) -> None:
+    with database.writer.begin() as connection:
+        on_table = " ON consumers" if database.dialect == "postgresql" else ""
         run(connection, f"DROP TRIGGER placement_journal_consumers_updated{on_table}")
-    assert found(migrated) == [WHAT]
-    schema_check.repair(migrated.engine, OWNER)
-    assert found(migrated) == []
+    assert found(database) == [WHAT]
+    schema_check.repair(database.engine, OWNER)
+    assert found(database) == []

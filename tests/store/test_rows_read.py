@@ -88,18 +88,18 @@ HOLDINGS = (
 
 
 @pytest.fixture
-def cloud(migrated: Database) -> Database:
+def cloud(database: Database) -> Database:
     """Many providers with stock, traits, aggregates and a consumer each, on a database of each of the three kinds."""
-    with migrated.writer.begin() as connection:
+    with database.writer.begin() as connection:
         providers = add_providers(connection, PROVIDERS)
         run(connection, *HOLDINGS)
         for id_ in providers[::10]:
             allocate(connection, f"provider-{id_}", {(id_, VCPU): 1})
-    with migrated.writer.begin() as connection:
+    with database.writer.begin() as connection:
         for table in TABLES:
-            connection.execute(text(f"ANALYZE {'TABLE' * (migrated.dialect == 'mysql')} {table}")).close()
-    put_in_order(migrated)
-    return migrated
+            connection.execute(text(f"ANALYZE {'TABLE' * (database.dialect == 'mysql')} {table}")).close()
+    put_in_order(database)
+    return database
 
 
 @reads
@@ -148,13 +148,13 @@ def test_little_is_read_for_little(cloud: Database, question: Callable[[Transact
     assert cost_of(cloud, question) < LITTLE[cloud.dialect]
 
 
-def test_a_later_beginning_of_the_journal_is_found(migrated: Database) -> None:
+def test_a_later_beginning_of_the_journal_is_found(database: Database) -> None:
     beginning = reads(complete_since)
-    before = beginning(migrated)
-    with migrated.writer.begin() as connection:
+    before = beginning(database)
+    with database.writer.begin() as connection:
         add_providers(connection, 1)
         run(connection, stocking((1, VCPU), total=8))
         last = connection.execute(select(J.id).order_by(J.id.desc()).limit(1)).scalar_one()
         connection.execute(update(placement_journal).where(J.id == last).values(kind=JOURNAL, action=BEGAN))
         time = connection.execute(select(J.time).where(J.id == last)).scalar_one()
-    assert beginning(migrated) == time != before
+    assert beginning(database) == time != before

@@ -23,18 +23,17 @@ from placement.store.lifecycle.reference_schema import SchemaRefused, sync_stand
 from placement.store.lifecycle.schema import known_revisions
 from placement.store.tables import REFERENCE_TABLES, VERSION_TABLE
 from placement.store.trigger_set import missing_grant
-from tests.databases import open_database
+from tests.databases import opened_database
 from tests.mariadb import MariaDB, weak_user
 from tests.store.rows import VCPU, add_providers, allocate, kept, kept_stock, run, stocking
 from tests.upgrades import differences, downgrade, upgraded_at_once
 
 
 @pytest.fixture
-def empty(empty_url: str) -> Iterator[Database]:
+def empty(empty_database_url: str) -> Iterator[Database]:
     """A database without tables, opened."""
-    opened = open_database(empty_url)
-    yield opened
-    opened.dispose()
+    with opened_database(empty_database_url) as opened:
+        yield opened
 
 
 def tables(database: Database) -> set[str]:
@@ -53,48 +52,48 @@ def test_servers_that_start_together_upgrade_once(empty: Database) -> None:
 
 
 def test_missing_triggers_are_made_again_with_a_fresh_count_and_upgrading_again_changes_nothing(
-    migrated: Database,
+    database: Database,
 ) -> None:
     """SQLite loses them when a tool rebuilds the table."""
-    with exclusively(migrated.engine) as connection:
+    with exclusively(database.engine) as connection:
         remove(connection)
         add_providers(connection, 1)
         allocate(connection, "c1", {(1, VCPU): 5})
-    assert not schema.current(migrated.engine).keeps_usage
-    schema.upgrade(migrated.engine)
+    assert not schema.current(database.engine).keeps_usage
+    schema.upgrade(database.engine)
     steps: list[str] = []
-    assert schema.upgrade(migrated.engine, steps.append) == ()
+    assert schema.upgrade(database.engine, steps.append) == ()
     assert steps == []
-    with migrated.writer.begin() as connection:
+    with database.writer.begin() as connection:
         assert triggers_in_place(connection)
         assert kept(connection) == {(1, VCPU): 5}
 
 
 @pytest.mark.parametrize("revision", ["0001", "0002", "0003", "0004"])
-def test_a_database_of_an_earlier_release_is_brought_up_to_date(migrated: Database, revision: str) -> None:
-    with exclusively(migrated.engine) as connection:
+def test_a_database_of_an_earlier_release_is_brought_up_to_date(database: Database, revision: str) -> None:
+    with exclusively(database.engine) as connection:
         downgrade(connection, revision)
         add_providers(connection, 1)
         allocate(connection, "c1", {(1, VCPU): 5})
         run(connection, stocking((1, VCPU), total=8))
-    assert schema.current(migrated.engine).revision == revision
-    assert schema.upgrade(migrated.engine) == ()
-    assert schema.current(migrated.engine).is_up_to_date
-    with migrated.writer.begin() as connection:
+    assert schema.current(database.engine).revision == revision
+    assert schema.upgrade(database.engine) == ()
+    assert schema.current(database.engine).is_up_to_date
+    with database.writer.begin() as connection:
         assert (kept(connection), kept_stock(connection)) == ({(1, VCPU): 5}, {(1, VCPU): (1, 8)})
 
 
-def test_release_leaves_what_the_reference_knows_and_its_data(migrated: Database) -> None:
-    with migrated.writer.begin() as connection:
+def test_release_leaves_what_the_reference_knows_and_its_data(database: Database) -> None:
+    with database.writer.begin() as connection:
         add_providers(connection, 1)
         allocate(connection, "c1", {(1, VCPU): 5})
-    assert schema.release(migrated.engine) is True
-    assert tables(migrated) == {table.name for table in REFERENCE_TABLES} | {"alembic_version"}
-    with migrated.writer.begin() as connection:
+    assert schema.release(database.engine) is True
+    assert tables(database) == {table.name for table in REFERENCE_TABLES} | {"alembic_version"}
+    with database.writer.begin() as connection:
         run(connection, "UPDATE allocations SET used = 6", "DELETE FROM allocations")
         assert reference_schema.revision(connection) == "a082b8bb98d0"
         assert not triggers_in_place(connection)
-    assert schema.release(migrated.engine) is False
+    assert schema.release(database.engine) is False
 
 
 @pytest.mark.parametrize(
@@ -106,25 +105,25 @@ def test_release_leaves_what_the_reference_knows_and_its_data(migrated: Database
     ids=["newer", "of unknown age"],
 )
 def test_tables_of_a_reference_that_is_not_known_are_refused_unchanged(
-    migrated: Database, statement: str, sentence: str
+    database: Database, statement: str, sentence: str
 ) -> None:
-    schema.release(migrated.engine)
-    with migrated.writer.begin() as connection:
+    schema.release(database.engine)
+    with database.writer.begin() as connection:
         run(connection, statement)
     with pytest.raises(SchemaRefused, match=sentence):
-        schema.upgrade(migrated.engine)
-    assert "provider_usages" not in tables(migrated)
-    schema.stamp(migrated.engine, "head")
-    assert schema.upgrade(migrated.engine) == ()
+        schema.upgrade(database.engine)
+    assert "provider_usages" not in tables(database)
+    schema.stamp(database.engine, "head")
+    assert schema.upgrade(database.engine) == ()
 
 
 @pytest.mark.parametrize("work", [schema.upgrade, schema.release])
-def test_a_database_of_a_newer_release_of_this_server_is_refused(migrated: Database, work) -> None:
-    with migrated.writer.begin() as connection:
+def test_a_database_of_a_newer_release_of_this_server_is_refused(database: Database, work) -> None:
+    with database.writer.begin() as connection:
         run(connection, "UPDATE placement_server_version SET version_num = '9999'")
     with pytest.raises(SchemaRefused, match="newer release"):
-        work(migrated.engine)
-    assert "provider_usages" in tables(migrated)
+        work(database.engine)
+    assert "provider_usages" in tables(database)
 
 
 def test_a_database_of_another_application_is_refused_unchanged(empty: Database) -> None:
@@ -137,22 +136,20 @@ def test_a_database_of_another_application_is_refused_unchanged(empty: Database)
 
 @pytest.mark.parametrize("given", ["nonsense", "", "b"])
 def test_stamping_with_an_unknown_or_ambiguous_revision_is_refused(empty_sqlite_url: str, given: str) -> None:
-    database = open_database(empty_sqlite_url)
-    with pytest.raises(SchemaRefused, match="Can't locate revision"):
+    with opened_database(empty_sqlite_url) as database, pytest.raises(SchemaRefused, match="Can't locate revision"):
         schema.stamp(database.engine, given)
-    database.dispose()
 
 
-def test_standard_names_are_those_of_the_reference_with_its_ids_of_classes(migrated: Database) -> None:
-    with migrated.engine.connect() as connection:
+def test_standard_names_are_those_of_the_reference_with_its_ids_of_classes(database: Database) -> None:
+    with database.engine.connect() as connection:
         rows = connection.execute(text("SELECT id, name FROM resource_classes ORDER BY id")).all()
         traits = {*connection.execute(text("SELECT name FROM traits")).scalars()}
     assert [tuple(row) for row in rows] == [*enumerate(os_resource_classes.STANDARDS)]
     assert traits == {*os_traits.get_traits()}
 
 
-def test_missing_standard_names_are_added_by_eight_at_once_without_touching_others(migrated: Database) -> None:
-    with migrated.writer.begin() as connection:
+def test_missing_standard_names_are_added_by_eight_at_once_without_touching_others(database: Database) -> None:
+    with database.writer.begin() as connection:
         run(
             connection,
             "DELETE FROM traits WHERE name LIKE 'HW_%'",
@@ -163,12 +160,12 @@ def test_missing_standard_names_are_added_by_eight_at_once_without_touching_othe
 
     def server(_number: int) -> None:
         start.wait()
-        with migrated.writer.begin() as connection:
+        with database.writer.begin() as connection:
             sync_standard_names(connection)
 
     with ThreadPoolExecutor(8) as servers:
         assert len([*servers.map(server, range(8))]) == 8
-    with migrated.engine.connect() as connection:
+    with database.engine.connect() as connection:
         found = connection.execute(text("SELECT id FROM resource_classes WHERE name IN ('VCPU', 'CUSTOM_GOLD')"))
         assert sorted(found.scalars()) == [0, 10000]
         assert connection.execute(text("SELECT COUNT(*) FROM traits")).scalar_one() == len(os_traits.get_traits())
@@ -200,8 +197,8 @@ def test_a_server_warns_at_start_of_a_schema_that_it_is_too_new_for(
 
 
 def test_a_database_that_cannot_be_reached_is_told_in_one_sentence_without_the_password(tmp_path) -> None:
-    database = open_database(f"postgresql://u:s3cr3t@/db?host={tmp_path}")
-    with pytest.raises(Unavailable, match="cannot be reached") as caught:
+    nowhere = opened_database(f"postgresql://u:s3cr3t@/db?host={tmp_path}")
+    with nowhere as database, pytest.raises(Unavailable, match="cannot be reached") as caught:
         schema.upgrade(database.engine)
     assert "\n" not in caught.value.message
     assert "s3cr3t" not in caught.value.message
@@ -223,10 +220,9 @@ def test_a_user_who_may_not_make_tables_is_told_so(postgresql: Database) -> None
     schema.release(postgresql.engine)
     with postgresql.writer.begin() as connection:
         run(connection, "CREATE ROLE guest LOGIN", "GRANT SELECT ON ALL TABLES IN SCHEMA public TO guest")
-    guest = open_database(postgresql.engine.url.set(username="guest").render_as_string(hide_password=False))
-    with pytest.raises(MaintenanceFailed, match="permission denied"):
+    as_guest = postgresql.engine.url.set(username="guest").render_as_string(hide_password=False)
+    with opened_database(as_guest) as guest, pytest.raises(MaintenanceFailed, match="permission denied"):
         schema.upgrade(guest.engine)
-    guest.dispose()
     with postgresql.writer.begin() as connection:
         run(connection, "DROP OWNED BY guest", "DROP ROLE guest")
 
@@ -235,8 +231,7 @@ def test_a_user_who_may_not_make_tables_is_told_so(postgresql: Database) -> None
 def test_where_mariadb_refuses_triggers_the_upgrade_names_the_grant_and_later_makes_them(
     mariadb_server: MariaDB, empty_mariadb_url: str
 ) -> None:
-    with weak_user(mariadb_server, empty_mariadb_url) as url:
-        weak = open_database(url)
+    with weak_user(mariadb_server, empty_mariadb_url) as url, opened_database(url) as weak:
         notes = schema.upgrade(weak.engine)
         assert ["GRANT TRIGGER" in note for note in notes] == [True, True]
         assert not schema.current(weak.engine).keeps_usage
@@ -246,7 +241,6 @@ def test_where_mariadb_refuses_triggers_the_upgrade_names_the_grant_and_later_ma
         assert schema.upgrade(weak.engine) == ()
         assert schema.current(weak.engine).keeps_usage
         assert schema.current(weak.engine).keeps_journal
-        weak.dispose()
 
 
 ROLE = "CREATE ROLE guild; GRANT TRIGGER ON {name}.* TO guild; GRANT guild TO {user}"
@@ -269,8 +263,7 @@ GRANTS = {
 def test_a_grant_is_missing_exactly_if_mariadb_refuses_the_trigger(
     mariadb_server: MariaDB, empty_mariadb_url: str, grants: str, is_enough: bool
 ) -> None:
-    with weak_user(mariadb_server, empty_mariadb_url) as url:
-        weak = open_database(url)
+    with weak_user(mariadb_server, empty_mariadb_url) as url, opened_database(url) as weak:
         schema.upgrade(weak.engine)
         user = {"name": weak.engine.url.database, "user": "weak@localhost"}
         mariadb_server.execute("DROP ROLE IF EXISTS guild", *grants.format(**user).split("; "))
@@ -278,13 +271,11 @@ def test_a_grant_is_missing_exactly_if_mariadb_refuses_the_trigger(
             assert (missing_grant(connection) is None) == is_enough
             with contextlib.nullcontext() if is_enough else pytest.raises(OperationalError):
                 run(connection, "CREATE TRIGGER x BEFORE INSERT ON resource_classes FOR EACH ROW SET @x = 1")
-        weak.dispose()
 
 
 @pytest.mark.mariadb
-def test_an_upgrade_of_mariadb_that_was_interrupted_is_finished_by_the_next(mariadb_url: str) -> None:
-    database = open_database(mariadb_url)
-    with database.writer.begin() as connection:
+def test_an_upgrade_of_mariadb_that_was_interrupted_is_finished_by_the_next(mariadb: Database) -> None:
+    with mariadb.writer.begin() as connection:
         # As after a crash between creating the first triggers and counting.
         run(
             connection,
@@ -292,8 +283,7 @@ def test_an_upgrade_of_mariadb_that_was_interrupted_is_finished_by_the_next(mari
             "DELETE FROM placement_server_version",
             "INSERT INTO provider_usages VALUES (7, 7, 7, NULL, NULL)",
         )
-    schema.upgrade(database.engine)
-    assert schema.current(database.engine).keeps_usage
-    with database.writer.begin() as connection:
+    schema.upgrade(mariadb.engine)
+    assert schema.current(mariadb.engine).keeps_usage
+    with mariadb.writer.begin() as connection:
         assert kept(connection) == {}
-    database.dispose()

@@ -36,12 +36,6 @@ from tests.unit.candidates.filling import TooLarge, filled
 ON_ONE_DATABASE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-@pytest.fixture
-def database(migrated: Database) -> Database:
-    """A database of each of the three kinds."""
-    return migrated
-
-
 def without_sharing(tree: Tree) -> Tree:
     """Make a tree yield candidates of sharing providers alone, which a search otherwise yields for one tree only."""
     tree.sharing = frozenset()

@@ -50,13 +50,13 @@ def written(database: Database, chance: random.Random) -> dict[int, tuple[Invent
 
 
 @pytest.mark.parametrize("keeps_usage", [True, False])
-def test_a_database_computes_what_python_does(migrated, keeps_usage):
-    expected = written(migrated, random.Random(11))
+def test_a_database_computes_what_python_does(database, keeps_usage):
+    expected = written(database, random.Random(11))
     stock = StockSource(keeps_usage=keeps_usage)
     query = select(stock.inventory.c.resource_provider_id, stock.whole_capacity, stock.used).select_from(stock.rows)
     amount = bindparam("amount", type_=BigInteger)
     fitting = select(stock.inventory.c.resource_provider_id).select_from(stock.rows).where(stock.fits(amount))
-    with migrated.engine.connect() as connection:
+    with database.engine.connect() as connection:
         found = {provider: (int(capacity), int(used)) for provider, capacity, used in connection.execute(query)}
         fits = {asked: {*connection.execute(fitting, {"amount": asked}).scalars()} for asked in AMOUNTS}
     assert found == {provider: (inventory.capacity, used) for provider, (inventory, used) in expected.items()}
@@ -99,16 +99,16 @@ def passes(node: Node, wanted: ProviderFilter, cloud: Cloud) -> bool:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_list_finds_what_a_plain_loop_finds(migrated: Database, seed: int) -> None:
+def test_a_list_finds_what_a_plain_loop_finds(database: Database, seed: int) -> None:
     """Once with kept usage, once with sums; many filters select some and exclude some."""
     chance, telling = Random(seed), 0
     for _ in range(15):
         cloud = random_cloud(chance)
-        load(migrated, cloud)
+        load(database, cloud)
         for _ in range(10):
             wanted = random_filter(chance, cloud)
             expected = [node.uuid for node in cloud.values() if passes(node, wanted, cloud)]
             telling += 0 < len(expected) < len(cloud)
-            for migrated.keeps_usage in (True, False):
-                assert [row[0] for row in providers(migrated, wanted).rows] == expected, wanted
+            for database.keeps_usage in (True, False):
+                assert [row[0] for row in providers(database, wanted).rows] == expected, wanted
     assert telling > 50

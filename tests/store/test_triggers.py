@@ -13,7 +13,6 @@ from placement.store.connection.database import Database
 from placement.store.kept_usage import install, remove, triggers_in_place
 from placement.store.lifecycle.maintenance import exclusively
 from placement.store.locks import pass_write_gate
-from tests.databases import open_database
 from tests.store.replayed import journal_rows
 from tests.store.rows import (
     DISK_GB,
@@ -83,9 +82,9 @@ STATEMENTS: list[Callable[[random.Random], str]] = [
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_any_mix_of_statements_leaves_what_is_kept_exact(migrated: Database, seed: int) -> None:
+def test_any_mix_of_statements_leaves_what_is_kept_exact(database: Database, seed: int) -> None:
     choice = random.Random(seed)
-    with migrated.writer.begin() as connection:
+    with database.writer.begin() as connection:
         add_providers(connection, 4)
         for _ in range(120):
             statement = choice.choice(STATEMENTS)(choice)
@@ -94,15 +93,15 @@ def test_any_mix_of_statements_leaves_what_is_kept_exact(migrated: Database, see
             assert kept(connection) == summed(connection), statement
 
 
-def test_sums_larger_than_an_integer_column_are_kept(migrated: Database) -> None:
-    with migrated.writer.begin() as connection:
+def test_sums_larger_than_an_integer_column_are_kept(database: Database) -> None:
+    with database.writer.begin() as connection:
         allocate(connection, "c1", {(1, VCPU): 2**31 - 1})
         allocate(connection, "c2", {(1, VCPU): 2**31 - 1})
         assert kept(connection) == {(1, VCPU): 2**32 - 2}
 
 
-def test_a_deleted_provider_leaves_nothing_to_a_reused_id_but_allocations_that_outlive_it(migrated: Database) -> None:
-    with migrated.writer.begin() as connection:
+def test_a_deleted_provider_leaves_nothing_to_a_reused_id_but_allocations_that_outlive_it(database: Database) -> None:
+    with database.writer.begin() as connection:
         add_providers(connection, 2)
         allocate(connection, "c1", {(1, VCPU): 5, (2, VCPU): 7})
         run(connection, "DELETE FROM allocations WHERE resource_provider_id = 2")
@@ -114,8 +113,8 @@ def test_a_deleted_provider_leaves_nothing_to_a_reused_id_but_allocations_that_o
         assert kept(connection) == {}
 
 
-def test_what_is_there_is_counted_when_the_triggers_are_made(migrated: Database) -> None:
-    with exclusively(migrated.engine) as connection:
+def test_what_is_there_is_counted_when_the_triggers_are_made(database: Database) -> None:
+    with exclusively(database.engine) as connection:
         remove(connection)
         add_providers(connection, 2)
         allocate(connection, "c1", {(1, VCPU): 5, (2, DISK_GB): 1})
@@ -127,8 +126,8 @@ def test_what_is_there_is_counted_when_the_triggers_are_made(migrated: Database)
         assert kept_stock(connection) == {(1, VCPU): (1, 8), (2, MEMORY_MB): (2, 10)}
 
 
-def test_triggers_made_while_others_write_lose_nothing(migrated: Database) -> None:
-    with migrated.writer.begin() as connection:
+def test_triggers_made_while_others_write_lose_nothing(database: Database) -> None:
+    with database.writer.begin() as connection:
         remove(connection)
         add_providers(connection, 3)
     start = threading.Barrier(3)
@@ -138,7 +137,7 @@ def test_triggers_made_while_others_write_lose_nothing(migrated: Database) -> No
         choice = random.Random(seed)
         start.wait()
         for number in range(200):
-            with migrated.writer.begin() as connection:
+            with database.writer.begin() as connection:
                 allocate(connection, f"c{seed}-{number}", {(choice.randint(1, 3), VCPU): choice.randint(1, 9)})
             if done.is_set() and number > 20:
                 return
@@ -147,21 +146,20 @@ def test_triggers_made_while_others_write_lose_nothing(migrated: Database) -> No
     for writer in writers:
         writer.start()
     start.wait()
-    with exclusively(migrated.engine) as connection:
+    with exclusively(database.engine) as connection:
         install(connection)
     done.set()
     for writer in writers:
         writer.join()
-    with migrated.writer.begin() as connection:
+    with database.writer.begin() as connection:
         assert triggers_in_place(connection)
         assert summed(connection)
         assert kept(connection) == summed(connection)
 
 
-def test_the_conflict_policy_of_a_statement_does_not_wipe_the_kept_usage(sqlite_url: str) -> None:
+def test_the_conflict_policy_of_a_statement_does_not_wipe_the_kept_usage(sqlite: Database) -> None:
     """SQLite applies the outer statement's conflict policy inside triggers."""
-    database = open_database(sqlite_url)
-    with database.writer.begin() as connection:
+    with sqlite.writer.begin() as connection:
         allocate(connection, "c1", {(1, VCPU): 5})
         run(
             connection,
@@ -169,7 +167,6 @@ def test_the_conflict_policy_of_a_statement_does_not_wipe_the_kept_usage(sqlite_
             "VALUES (1, 0, 'c2', 4)",
         )
         assert kept(connection) == summed(connection) == {(1, VCPU): 9}
-    database.dispose()
 
 
 def test_truncated_tables_are_forgotten(postgresql: Database) -> None:
@@ -228,7 +225,9 @@ def test_what_a_user_without_other_privileges_writes_is_counted_and_told_of(post
         connection.rollback()
 
 
-FIRST_WRITE_OF_THE_REFERENCE = "DELETE FROM allocations WHERE consumer_id = 'new'"
+def begin_to_write(connection: Connection) -> None:
+    """Do what the reference does first, though it changes nothing yet."""
+    run(connection, "DELETE FROM allocations WHERE consumer_id = 'new'")
 
 
 @contextmanager
@@ -247,25 +246,17 @@ def must_wait() -> Iterator[None]:
         yield
 
 
-def test_a_foreign_writer_waits_for_another_even_when_it_changes_nothing_yet(postgresql: Database) -> None:
-    with writer(postgresql) as one, writer(postgresql) as other:
-        run(one, FIRST_WRITE_OF_THE_REFERENCE)
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(begin_to_write, begin_to_write), (pass_write_gate, begin_to_write), (begin_to_write, pass_write_gate)],
+    ids=["foreign writers", "this server first", "a foreign writer first"],
+)
+def test_a_foreign_writer_and_whoever_else_writes_go_one_at_a_time(postgresql: Database, first, second) -> None:
+    """Before either has locked anything."""
+    with writer(postgresql) as earlier, writer(postgresql) as later:
+        first(earlier)
         with must_wait():
-            run(other, FIRST_WRITE_OF_THE_REFERENCE)
-
-
-def test_a_foreign_writer_waits_for_this_server(postgresql: Database) -> None:
-    with writer(postgresql) as ours, writer(postgresql) as foreign:
-        pass_write_gate(ours)
-        with must_wait():
-            run(foreign, FIRST_WRITE_OF_THE_REFERENCE)
-
-
-def test_this_server_waits_for_a_foreign_writer_before_it_has_locked_anything(postgresql: Database) -> None:
-    with writer(postgresql) as foreign, writer(postgresql) as ours:
-        allocate(foreign, "c1", {(1, VCPU): 1})
-        with must_wait():
-            pass_write_gate(ours)
+            second(later)
 
 
 def test_writers_of_this_server_go_together(postgresql: Database) -> None:
