@@ -79,7 +79,7 @@ def explain(plan: Plan, masks: ConditionMasks) -> Explanation:
 
 
 def counted(alike: AlikeTrees) -> tuple[Explanation, Flags]:
-    """Return what each condition leaves, and which one leaves nothing; and the trees that are left after all."""
+    """Return what each condition leaves, and which one leaves nothing; and the trees left after all."""
     cloud, remaining = alike.cloud, alike.cloud.trees
     budget = RequestBudget(per_tree=STEPS_PER_TREE, per_request=STEPS_FOR_CAUSE)
     steps = [*cloud.trees_left()]
@@ -122,7 +122,7 @@ def near_misses(alike: AlikeTrees, budget: RequestBudget) -> tuple[NearMiss, ...
     for part, request in removable_parts(cloud.plan):
         if not budget.take(STEPS_OF_A_DEMAND * len(cloud.demands)):
             break
-        if any(_concerns(near_miss.condition, part) for near_miss in missed):
+        if any(_is_about(near_miss.condition, part) for near_miss in missed):
             continue
         reached_by_others = [demand.reached for demand in cloud.demands if demand.groups != part.groups]
         if reached_by_others and not np.logical_and.reduce(reached_by_others).any():
@@ -147,10 +147,7 @@ def near_conditions(
     *,
     is_removable: Callable[[Condition], bool] = lambda _condition: True,
 ) -> list[NearMiss]:
-    """Return the conditions without which there would be candidates, of those that can be left out alone.
-
-    An amount is named only if no single condition on it is a near miss.
-    """
+    """Return those single conditions without which there would be candidates; an amount only if none on it is one."""
     cloud = alike.cloud
     of_demands = [condition for demand in cloud.demands for condition in demand.conditions]
     of_trees = [condition for condition, _trees in cloud.filters]
@@ -186,8 +183,7 @@ def _of_conditions(
             yield NearMiss(condition, len(served.trees), not len(served.undecided), tuple(shown), largest_amount)
 
 
-def _concerns(condition: Condition, part: Condition) -> bool:
-    """Tell whether a condition is about a part of the request."""
+def _is_about(condition: Condition, part: Condition) -> bool:
     is_alike = condition.kind in OF_AMOUNTS and condition.resource_class == part.value
     return not set(condition.groups).isdisjoint(part.groups) and (part.kind != ConditionKind.RESOURCE or is_alike)
 
@@ -250,10 +246,7 @@ def shortages(cloud: CloudMasks, condition: Condition, trees: Ints) -> Iterator[
 
 
 def largest(cloud: CloudMasks, condition: Condition, trees: Ints) -> Largest | None:
-    """Return the largest amount available of a class whose amount is the only obstacle.
-
-    This is what a single provider can give, ignoring what else the request takes from it; None if nothing.
-    """
+    """Return the largest amount of a class, the only obstacle, that a provider can give; None if nothing."""
     serving = np.zeros(len(cloud.providers.ids), dtype=bool)
     of_groups = [demand for demand in cloud.demands if demand.groups == condition.groups]
     for demand in of_groups:

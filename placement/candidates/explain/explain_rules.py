@@ -77,11 +77,8 @@ TRANSLATE = Condition(ConditionKind.TRANSLATE)
 class RuleSearches(NamedTuple):
     """What it takes to search for a planner request, whichever of its rules are left out.
 
-    Args:
-        composer_for: returns the composer of a request with its plan; one of paths has a plan of its own.
-        details_of: returns trees in detail.
-        more_columns: what tells providers apart besides what they can serve.
-        budget: the steps of all searches together.
+    ``composer_for`` returns the composer of a request with its plan; one of paths has a plan of its own. ``details_of``
+    returns trees in detail, ``more_columns`` tell providers apart, and ``budget`` has the steps of all searches.
     """
 
     composer_for: Callable[[PlannerRequest, Plan], ProposalComposer]
@@ -104,20 +101,14 @@ class RuleSearches(NamedTuple):
 
 
 def distinguishing_columns(serving: Serving, deciding: Deciding, *, in_use: Flags | None = None) -> list[Ints | Flags]:
-    """Return what the planner's search tells providers apart by, besides what they can serve.
-
-    ``in_use`` tells which providers are in use, themselves or below them, if that matters.
-    """
+    """Return what tells providers apart to the planner besides what they serve, and whether anything is in use."""
     columns = [serving.sets.with_trait(trait_id) for trait_id in deciding.traits]
     columns += [] if in_use is None else [in_use]
     return [*columns, *serving.columns.stock_columns(deciding.classes)]
 
 
 def explain_request(request: PlannerRequest, plan: Plan, masks: ConditionMasks, searches: RuleSearches) -> Explanation:
-    """Explain why a planner request has no candidates, or say in how many trees it has some.
-
-    ``plan`` is what it asks of single providers, ``masks`` the conditions on these.
-    """
+    """Explain why a planner request, given its plan, has no candidates, or say in how many trees it has some."""
     if request.init_containers:
         # These run in turn, so what they ask for does not add up.
         plan = replace(plan, contended=())
@@ -200,10 +191,9 @@ class _RulesExplained:
         return self._searches.search(replace(self._request, isolate=isolates), without(self._plan, condition))
 
     def _shortfall(self, request: PlannerRequest, rule: Condition) -> Shortfall | None:
-        """Return how many providers one tree could give to a rule's largest group, all else unchanged.
+        """Return how many providers one tree could give to a rule's largest group; None if one each, or if none.
 
-        None if the rule's groups want one provider each, or if no tree has even one. Of paths, it is the groups of
-        which the fewest are missing.
+        Of paths, it is the groups of which the fewest are missing.
         """
         if rule in (NESTED, DISTINCT, TRANSLATE):
             lacking = [self._shortfall_of_paths(request, parts) for parts in alike_parts(request)]
@@ -316,10 +306,7 @@ def removable_paths(request: PlannerRequest) -> Iterator[str]:
 
 
 class AlikeParts(NamedTuple):
-    """Groups beside each other in the paths of a container, by number, that ask for the same.
-
-    ``name`` is the beginning of their names, as the answer writes it, up to their labels.
-    """
+    """Groups beside each other in the paths of a container that ask for the same, by how their names begin."""
 
     container: int
     name: str

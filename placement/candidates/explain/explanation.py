@@ -6,7 +6,11 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple, Self
 
-from placement.domain.search_plan import UNSUFFIXED
+import numpy as np
+
+from placement.cloud.columns import CloudColumns
+from placement.cloud.providers import Ints
+from placement.domain.search_plan import UNSUFFIXED, Plan
 
 LOOSE = (UNSUFFIXED,)
 """The groups of a condition of the unsuffixed group."""
@@ -17,8 +21,7 @@ class Worded(StrEnum):
 
     phrase: str
 
-    def __new__(cls, name: str, phrase: str = "") -> Self:
-        """Return the member of a name."""
+    def __new__(cls, name: str, phrase: str = "") -> Self:  # noqa: D102
         member = str.__new__(cls, name)
         member._value_ = name
         member.phrase = phrase
@@ -75,18 +78,16 @@ NUMERIC = (ConditionKind.CAPACITY, *UNITS)
 OF_AMOUNTS = frozenset({*NUMERIC, ConditionKind.AMOUNT})
 _KINDS = [*ConditionKind]
 OF_TREES = frozenset(_KINDS[_KINDS.index(ConditionKind.EVERY_GROUP) : _KINDS.index(ConditionKind.AMOUNT)])
-MAX_VALUE_LENGTH = 100
+MAX_VALUE_LENGTH, MAX_GROUPS = 100, 64
+"""The longest value that is shown whole; for more groups than this no way to ask is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition of a request.
+    """A condition of a request, by the suffixes of the groups that impose it; none if the request does as a whole.
 
-    Args:
-        kind: what it is about.
-        groups: the suffixes of the groups that impose it, "" for the unsuffixed one; empty for the request as a whole.
-        value: what is asked for, written as in a query string: ``VCPU:8``, ``in:HW_A,HW_B``, ``!HW_A``; for rules about
-            places the level, for a count the number.
+    The ``value`` is written as in a query string: ``VCPU:8``, ``in:HW_A,HW_B``, ``!HW_A``; for rules about places it is
+    the level, for a count the number.
     """
 
     kind: ConditionKind
@@ -111,15 +112,6 @@ class Condition:
             value += " in the tree"
         amounts = ", ".join([" ".join(item.split(":")[::-1]) for item in value.split(",")])
         return self.kind.phrase.format(value=short(value), amounts=short(amounts))
-
-    @property
-    def groups_in_words(self) -> str:
-        """The groups that impose it, as a phrase in brackets; empty for the request as a whole."""
-        if not self.groups:
-            return ""
-        if self.groups == LOOSE:
-            return " (unsuffixed group)"
-        return f" (group{'s' if len(self.groups) > 1 else ''} {short(', '.join(self.groups))})"
 
     def includes(self, other: "Condition") -> bool:
         """Tell whether leaving this condition out drops another one: the same, or a part of an amount."""
@@ -164,11 +156,7 @@ class Remainder:
 
 @dataclass(frozen=True, slots=True)
 class DemandCounts:
-    """Something that one provider has to serve, and how many can.
-
-    Each granular group is one demand, and so is each resource class of the unsuffixed group. Groups that ask the same
-    under the same conditions share one.
-    """
+    """A demand of the plan, with the groups that share it, and how many providers can serve it."""
 
     groups: tuple[str, ...]
     resources: tuple[tuple[str, int], ...]
@@ -177,7 +165,7 @@ class DemandCounts:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A provider that fails a condition, with the numbers or names that show how."""
+    """A provider that fails a condition, and how."""
 
     provider: int
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -204,9 +192,8 @@ class Shortfall:
 class NearMiss:
     """A condition without which, all others kept, ``trees`` trees have candidates; at least, if not ``complete``.
 
-    For an amount, ``largest`` tells what the providers of these trees have; None if they have nothing. ``shortfall``
-    tells the same for a rule about several providers. With ``rules_aside`` the rules of a planner request are not
-    among what is kept, so the trees have candidates only if these do not stand in the way, too.
+    For an amount, ``largest`` tells what their providers have; ``shortfall`` the same for a rule about several. With
+    ``rules_aside`` the rules of a planner request, too, may stand in the way.
     """
 
     condition: Condition
@@ -274,17 +261,11 @@ class HintKind(Worded):
     )
 
 
-MAX_GROUPS = 64
-"""For more groups than this no way to ask is shown."""
-
-
 class SplitAmount(NamedTuple):
-    """An amount that single providers cannot give, even if they were empty: what nested devices look like.
+    """An amount that single providers cannot give, even if they were empty: eight GPUs with a provider each.
 
-    A group, and each class of the unsuffixed group, is served by one provider. Eight GPUs with a provider each are
-    eight groups, which people who count devices by host do not expect. ``largest`` is the most that one provider could
-    give: of the ``trees`` that have enough free, but on several providers, or else of the cloud. ``is_everywhere``
-    tells whether no provider of the cloud could give the amount.
+    ``largest`` is the most that one provider could give: of the ``trees`` that have enough free, but on several
+    providers, or else of the cloud. ``is_everywhere``: no provider of the cloud could give the amount.
     """
 
     resource_class: str
@@ -292,6 +273,29 @@ class SplitAmount(NamedTuple):
     largest: int
     trees: int
     is_everywhere: bool
+
+
+def split_amounts(
+    plan: Plan, columns: CloudColumns, class_ids: Mapping[str, int], *, sharing: Ints
+) -> Iterator[SplitAmount]:
+    """Yield the largest amount of each class that a plan asks of one provider, if it is split and nobody shares it."""
+    portions = [portion for slot in plan.slots for portion in slot.resources]
+    for name, amount in {name: max(n for key, n in portions if key == name) for name, _amount in portions}.items():
+        stock = columns.stock(class_ids[name])
+        largest = np.minimum(np.maximum(0, np.trunc(stock.capacity)).astype(np.int64), stock.max_unit)
+        if not largest.any() or (len(sharing) and (largest[np.isin(stock.at, sharing)] >= amount).any()):
+            continue
+        best = np.zeros(len(columns.providers.roots), dtype=np.int64)
+        np.maximum.at(best, columns.providers.trees[stock.at], largest)
+        is_split = best < amount
+        if is_split.any():
+            # Trees have the amount free, on however many providers.
+            free = np.maximum(0, np.trunc(stock.capacity).astype(np.int64) - stock.used)
+            is_split &= np.bincount(columns.providers.trees[stock.at], free, len(best)) >= amount
+        is_everywhere = int(best.max()) < amount
+        if is_everywhere or is_split.any():
+            limits = best[is_split] if is_split.any() else best
+            yield SplitAmount(name, amount, int(limits.max()), int(np.count_nonzero(is_split)), is_everywhere)
 
 
 def split_in_words(split: SplitAmount) -> str:
@@ -324,7 +328,7 @@ class Hint:
     """A lesson about a misunderstood condition, and the number of trees it shows in.
 
     ``provider`` and ``owner`` are of one such tree: one that could serve, and the one that has what it lacks; or its
-    root, and the one that does not share with it. ``split`` is an amount that no single provider has.
+    root, and the one that does not share with it.
     """
 
     kind: HintKind
@@ -344,14 +348,9 @@ class Hint:
 class Explanation:
     """Why a request has no candidates, or in how many trees it has some.
 
-    Args:
-        cause: the first condition that left nothing; None if there are candidates, or if the search ran out of steps.
-        demands: what single providers are asked for.
-        trees: what trees are asked for; the last step tells how many have candidates.
-        near_misses: most trees first; none if there are candidates.
-        hints: lessons to learn from it.
-        complete: whether no search ran out of steps.
-        shortfall: how many providers there could be, if the cause is a group that wants several.
+    The ``cause`` is the first condition that left nothing; None if there are candidates, or if the search ran out of
+    steps (not ``complete``). ``demands`` are asked of single providers, ``trees`` of trees: the last step tells how
+    many have candidates. A ``shortfall`` is that of the cause. Near misses come most trees first.
     """
 
     cause: Condition | None
@@ -364,14 +363,11 @@ class Explanation:
 
     @property
     def trees_with_candidates(self) -> int:
-        """How many trees have candidates."""
+        """Their number, 0 with a cause."""
         return 0 if self.cause else self.trees[-1].trees
 
     def left_out_by_profile(self) -> "Explanation":
-        """Return this explanation with the profile as the cause: it rules out all trees that would serve.
-
-        That is what ``proportional`` does with ``mode: filter``.
-        """
+        """Return this explanation with the profile as the cause: it filters out all trees that would serve."""
         condition = Condition(ConditionKind.PROPORTION)
         missed = NearMiss(condition, self.trees_with_candidates, self.complete, ())
         trees = (*self.trees, Remainder(condition, None, 0))
@@ -393,7 +389,9 @@ def cause_in_words(condition: Condition, shortfall: Shortfall | None = None) -> 
 
 def _named(condition: Condition, shortfall: Shortfall | None) -> str:
     """Return a condition with its groups, and how far it is from being met, as the end of a sentence."""
-    text = f"{condition.in_words}{condition.groups_in_words}"
+    text, groups = condition.in_words, f"group{'s' * (len(condition.groups) > 1)} {short(', '.join(condition.groups))}"
+    if condition.groups:
+        text += f" ({'unsuffixed group' if condition.groups == LOOSE else groups})"
     if shortfall is not None:
         group = short(shortfall.group)
         text += f"; of the {shortfall.requested} asked for by group {group} at most {shortfall.available} fit"

@@ -1,6 +1,6 @@
 """Hints: what newcomers to Placement get wrong in a request without candidates, as far as a cloud shows it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -11,18 +11,16 @@ from placement.candidates.explain.explanation import (
     ConditionKind,
     Hint,
     HintKind,
-    SplitAmount,
     any_of_value,
+    split_amounts,
     traits_condition,
 )
 from placement.candidates.explain.masks import NOBODY, CloudMasks, MaskedDemand
-from placement.cloud.columns import CloudColumns
 from placement.cloud.providers import Ints
-from placement.domain.search_plan import Plan
 
 
 class _NeededMark(NamedTuple):
-    """A condition that a provider has to have something, and the positions of those that have it."""
+    """A trait or an aggregate that a demand needs, as a condition, and the positions of those that have it."""
 
     condition: Condition
     havers: Ints
@@ -30,44 +28,16 @@ class _NeededMark(NamedTuple):
 
 def hints(cloud: CloudMasks) -> Iterator[Hint]:
     """Yield hints on what no single provider has, what none has or the wrong one, and pools that share with none."""
-    yield from _split(cloud)
+    masks = cloud.masks
+    for split in split_amounts(cloud.plan, masks.columns, masks.serving.ids.classes, sharing=masks.sharing):
+        condition = Condition(ConditionKind.AMOUNT, value=f"{split.resource_class}:{split.amount}")
+        yield Hint(HintKind.NO_SINGLE_PROVIDER, condition, split.trees, split=split)
     yield from dict.fromkeys(_nobody(cloud))
     for demand in cloud.demands:
         yield from _elsewhere(cloud, demand)
     yield from _unsuffixed_traits(cloud)
     for demand in cloud.demands:
         yield from _sharing_with_nobody(cloud, demand)
-
-
-def _split(cloud: CloudMasks) -> Iterator[Hint]:
-    """Yield a hint for each amount that no provider could give even if it were empty."""
-    masks = cloud.masks
-    for split in split_amounts(cloud.plan, masks.columns, masks.serving.ids.classes, sharing=masks.sharing):
-        condition = Condition(ConditionKind.AMOUNT, value=f"{split.resource_class}:{split.amount}")
-        yield Hint(HintKind.NO_SINGLE_PROVIDER, condition, split.trees, split=split)
-
-
-def split_amounts(
-    plan: Plan, columns: CloudColumns, class_ids: Mapping[str, int], *, sharing: Ints
-) -> Iterator[SplitAmount]:
-    """Yield the largest amount of each class that a plan asks of one provider, if it is split and nobody shares it."""
-    portions = [portion for slot in plan.slots for portion in slot.resources]
-    for name, amount in {name: max(n for key, n in portions if key == name) for name, _amount in portions}.items():
-        stock = columns.stock(class_ids[name])
-        largest = np.minimum(np.maximum(0, np.trunc(stock.capacity)).astype(np.int64), stock.max_unit)
-        if not largest.any() or (len(sharing) and (largest[np.isin(stock.at, sharing)] >= amount).any()):
-            continue
-        best = np.zeros(len(columns.providers.roots), dtype=np.int64)
-        np.maximum.at(best, columns.providers.trees[stock.at], largest)
-        is_split = best < amount
-        if is_split.any():
-            # Trees have the amount free, on however many providers.
-            free = np.maximum(0, np.trunc(stock.capacity).astype(np.int64) - stock.used)
-            is_split &= np.bincount(columns.providers.trees[stock.at], free, len(best)) >= amount
-        is_everywhere = int(best.max()) < amount
-        if is_everywhere or is_split.any():
-            limits = best[is_split] if is_split.any() else best
-            yield SplitAmount(name, amount, int(limits.max()), int(np.count_nonzero(is_split)), is_everywhere)
 
 
 def _nobody(cloud: CloudMasks) -> Iterator[Hint]:
@@ -88,7 +58,6 @@ def _nobody(cloud: CloudMasks) -> Iterator[Hint]:
 
 
 def _requirements(cloud: CloudMasks, demand: MaskedDemand) -> list[_NeededMark]:
-    """Return the traits and aggregates that a demand wants."""
     masks, serving, group = cloud.masks, cloud.masks.serving, demand.demand.group
     flags = [(ConditionKind.REQUIRED, any_of, serving.with_any_trait(any_of)) for any_of in group.required]
     flags += [(ConditionKind.MEMBER_OF, any_of, serving.in_any_aggregate(any_of)) for any_of in group.member_of]
@@ -101,7 +70,7 @@ def _requirements(cloud: CloudMasks, demand: MaskedDemand) -> list[_NeededMark]:
 def _elsewhere(cloud: CloudMasks, demand: MaskedDemand) -> Iterator[Hint]:
     """Yield a hint for each trait and aggregate that is all a provider lacks, and that another of its tree has.
 
-    Not if that other one has what is asked for as well: then it is merely too small or full, nothing is misplaced.
+    Not if that other one has what is asked for as well: nothing is misplaced then.
     """
     if not (requirements := _requirements(cloud, demand)):
         return
@@ -162,10 +131,7 @@ def _sharing_with_nobody(cloud: CloudMasks, demand: MaskedDemand) -> Iterator[Hi
 def _misplaced(
     cloud: CloudMasks, hint: HintKind, requirement: _NeededMark, *, lacking: Ints, serving: Ints
 ) -> Iterator[Hint]:
-    """Yield a hint if some tree has both a provider that fails only a condition and another that meets it.
-
-    Trees in which a provider that could serve meets it are all right.
-    """
+    """Yield a hint if a tree where nobody could serve has one that fails only a condition, and one that meets it."""
     masks, providers = cloud.masks, cloud.providers
     helped = masks.trees_of(np.intersect1d(serving, requirement.havers, assume_unique=True))
     trees = np.flatnonzero(masks.trees_of(lacking) & masks.trees_of(requirement.havers) & ~helped)

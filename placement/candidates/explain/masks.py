@@ -33,23 +33,20 @@ Met = tuple[Condition, Flags]
 
 
 class Reach(Enum):
-    """The way in which a provider may serve a demand; it decides what the conditions look at."""
+    """The way in which a provider may serve a demand; it decides what the conditions look at.
+
+    In its own tree, it is judged by its own aggregates or by the root's, which span the tree for the unsuffixed group.
+    """
 
     ITSELF = auto()
-    """In its own tree, judged by its own aggregates."""
     ROOT = auto()
-    """In its own tree, judged by the root's aggregates, which span the tree for the unsuffixed group."""
     SHARED = auto()
-    """In trees that it shares with."""
 
 
 class ConditionMasks:
-    """The conditions on single providers in one state of a cloud.
+    """The conditions on single providers in one state of a cloud: on one tree, or on all but those to avoid.
 
-    Args:
-        serving: finds who meets which condition.
-        only_root: the root of the only tree to look at; None for all trees.
-        avoided: the roots of trees to leave out, together with what they share.
+    What avoided trees share counts as little.
     """
 
     def __init__(
@@ -114,7 +111,7 @@ class ConditionMasks:
         return self.columns.stock(self.serving.ids.classes[name]).at
 
     def considered(self, demand: Demand, reach: Reach) -> Ints:
-        """Return the providers considered before any condition: those with inventory of the first class."""
+        """Return who is considered before any condition: those with inventory of the first class."""
         at = self.sharing if reach is Reach.SHARED else self.in_trees
         if not demand.resources:
             return at
@@ -171,7 +168,7 @@ class ConditionMasks:
 
 
 class Servers(NamedTuple):
-    """The positions of providers that serve in their own trees, and of those that do in trees that they share with."""
+    """The positions of those that serve in their own trees, and of those that do in trees that they share with."""
 
     own: Ints
     shared: Ints
@@ -180,8 +177,7 @@ class Servers(NamedTuple):
 class MaskedDemand:
     """A demand of some groups under its conditions. ``reached`` has the trees in which any provider can serve it.
 
-    The aggregates of a root span its tree, but they do not mix with a provider's own: either the provider is in an
-    aggregate of every set, or the root is. So judging by the root is a way of its own, in which all stand once more.
+    Either the provider is in an aggregate of every set, or the root is: to judge by the root is a way of its own.
     """
 
     def __init__(self, masks: ConditionMasks, demand: Demand, groups: tuple[str, ...]) -> None:
@@ -278,11 +274,7 @@ class CloudMasks:
         return serving
 
     def trees_without(self, condition: Condition, *, is_searched: bool) -> Flags:
-        """Return the trees that may have candidates only if a condition is left out.
-
-        For a condition that ``is_searched``, these are all trees that pass the others; otherwise those that fail
-        because of it.
-        """
+        """Return the trees that may serve only without a condition: those that fail it, or any if searched."""
         fails = self.fails.copy()
         affected = np.zeros(len(fails), dtype=bool)
         for demand in self.demands:
@@ -320,10 +312,7 @@ class CloudMasks:
         return demands[key]
 
     def _filters(self) -> Iterator[Met]:
-        """Yield the conditions on the root, then on traits that some provider in the tree or sharing with it must have.
-
-        Whether the providers that serve have these traits is left to the search.
-        """
+        """Yield the conditions on the root, then on traits of anybody in the tree: the search checks who serves."""
         request, masks, serving = self.plan.request, self.masks, self.masks.serving
         for name in sorted(request.root_required):
             trees = serving.of_roots(serving.with_any_trait([name]))

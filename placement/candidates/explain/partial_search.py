@@ -37,10 +37,9 @@ class Stage(NamedTuple):
 
 
 def with_traits_apart(plan: Plan) -> Plan:
-    """Return a plan whose stages check all traits of the unsuffixed group.
+    """Return a plan whose stages check all traits of the unsuffixed group, even if one provider serves all of it.
 
-    If one provider serves the whole group, the search looks only at providers with its traits. An explanation has to
-    distinguish a trait that the tree lacks from one that another of its providers has.
+    So a trait that the tree lacks differs from one that another of its providers has.
     """
     loose = [demand.group.required for demand in plan.demands if not demand.group.is_granular]
     return replace(plan, trait_sets=loose[0]) if loose else plan
@@ -97,7 +96,7 @@ def without(plan: Plan, condition: Condition) -> Plan:
 
 
 def is_searched(plan: Plan, condition: Condition) -> bool:
-    """Tell whether dropping a condition changes what the search does, rather than only which providers can serve."""
+    """Tell whether dropping a condition changes what the search does, not only which providers can serve."""
     if condition.kind in {ConditionKind.CAPACITY, ConditionKind.MAX_UNIT, ConditionKind.AMOUNT}:
         return condition.resource_class in plan.contended
     if condition.kind == ConditionKind.REQUIRED:
@@ -106,10 +105,7 @@ def is_searched(plan: Plan, condition: Condition) -> bool:
 
 
 def removable_parts(plan: Plan) -> Iterator[tuple[Condition, CandidateRequest]]:
-    """Yield each part with the rest of the request: first classes, of groups that ask for several, then groups.
-
-    Groups that ask for the same are left out together. A part is not, if nothing would be asked for without it.
-    """
+    """Yield each part with the rest of the request: classes of several, then groups, alike ones together."""
     request = plan.request
     groups_of_demands = [groups_of(plan, index) for index in range(len(plan.demands))]
     for groups, demand in zip(groups_of_demands, plan.demands, strict=True):
@@ -137,10 +133,9 @@ STEPS_OF_A_SEARCH = 40
 
 
 class AlikeTrees:
-    """The trees of one cloud in classes of equal ones, and single trees as the search wants them.
+    """The trees of one cloud in classes of equal ones, and trees of these as the search wants them.
 
-    ``more_columns`` are further columns of what tells providers apart, by position. ``nested`` tells whether it matters
-    how providers are nested; it does for same_subtree.
+    ``more_columns`` tell providers apart, too. ``nested``: how they are nested matters, as it does for same_subtree.
     """
 
     def __init__(self, cloud: CloudMasks, *, more_columns: Sequence[Ints | Flags] = (), nested: bool = False) -> None:
@@ -195,10 +190,7 @@ class AlikeTrees:
         return column
 
     def room_without(self, name: str, lifted: ConditionKind | None) -> Ints:
-        """Return how much all slots together may take of a class, by position, if a condition on it is left out.
-
-        More than they ask for makes no difference.
-        """
+        """Return how much slots together may take of a class, but no more than they ask, a condition left out."""
         if (name, lifted) not in self._rooms:
             stock = self.cloud.masks.columns.stock(self.cloud.masks.serving.ids.classes[name])
             room = np.full(len(stock.at), self._requested[name])
@@ -271,16 +263,16 @@ SearchInTrees = Callable[[Sequence[Tree]], Sequence[bool | None]]
 
 
 class ServingTrees(NamedTuple):
-    """The indices of trees that have a candidate, and of those where the steps ran out before that was known."""
+    """The indices of trees that have a candidate, and of those where the steps ran out before that was told."""
 
     trees: Ints
     undecided: Ints
 
 
 def slot_search(plan: Plan, budget: RequestBudget) -> SearchInTrees | None:
-    """Return the search for candidates of a plan; None if all trees with a provider for each demand have one.
+    """Return the search for candidates; None if all trees with a provider for each demand have one.
 
-    The budget has the steps of all searches together, and is marked as hit if these ran out.
+    The budget, that of all searches together, is marked as hit if steps run out.
     """
     composer, steps = SlotComposer(plan, budget), STEPS_OF_A_SEARCH * len(plan.slots)
 

@@ -18,14 +18,12 @@ from placement.candidates.headroom.forms import (
     Cell,
     ClassAmounts,
     CloudInForms,
-    FreeAmounts,
     OptionRows,
     TreeForm,
     TreesOfForm,
 )
 from placement.candidates.serving import Serving
 from placement.cloud.providers import Flags, Ints, distinct_rows
-from placement.domain.inventory import UNBOUNDED
 from placement.domain.search_plan import Choice, Demand, Plan
 from placement.domain.tree import Tree
 
@@ -39,7 +37,6 @@ MAX_CHOICES_IN_ALL = 50_000
 """The same over all forms of trees, for one request; in further ones, the ways remain unknown."""
 
 STEPS_OF_A_TREE = 5_000
-STEPS_OF_A_WAY = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +52,8 @@ class Pooled:
 class CountedTrees:
     """The trees of a form that can serve a request, and bounds on how often, as if each had the pools to itself.
 
-    ``without_pools`` counts only what pools do not serve; ``pooled`` are the slots that they serve, too. ``is_shared``
-    tells whether anything may come from pools.
+    ``without_pools`` counts only what pools do not serve, ``pooled`` are the slots that they do; it ``is_shared`` if
+    anything may come from pools.
     """
 
     trees: TreesOfForm
@@ -80,10 +77,7 @@ class CountedTrees:
 
 
 class CopyCounter:
-    """Counts the copies of one plan in the trees of a cloud.
-
-    Who can serve it in trees of a form, and which ways there are, is found out in the first tree of each.
-    """
+    """Counts the copies of one plan in the trees of a cloud: what can be done in a form is told by its first tree."""
 
     def __init__(self, plan: Plan, cloud: CloudInForms) -> None:
         self.plan = plan
@@ -99,24 +93,21 @@ class CopyCounter:
         self._ways: dict[tuple[int, Sequence[int]], _Ways] = {}
         self._formulas: dict[int, tuple[Sequence[OpenSlot], Formula | None]] = {}
 
-    def counted(self, trees: TreesOfForm, free: FreeAmounts, budget: Budget) -> CountedTrees | None:
-        """Count in trees of one form; None if they could not serve the plan even if they were empty.
-
-        The budget limits the steps taken where formulas are not exact.
-        """
+    def counted(self, trees: TreesOfForm, budget: Budget) -> CountedTrees | None:
+        """Count in trees of one form; None if they could not serve the plan even if they were empty."""
         slots, formula = self._formula(trees)
         if formula is None:
             return None
-        fitting = max_copies = formula.alone(free)
+        fitting = max_copies = formula.alone(trees)
         for tied in formula.mixed if formula.is_exact else (tuple(range(len(slots))),):
             ways = self._ways_of(trees, slots, tied)
             if not ways.is_possible:
                 return None
-            at_least, max_copies = ways.copies(free, max_copies, budget)
+            at_least, max_copies = ways.copies(trees, max_copies, budget)
             fitting = np.minimum(fitting, at_least)
-        without_pools = least(formula.parts)(free) if formula.pooled else max_copies
+        without_pools = least(formula.parts)(trees) if formula.pooled else max_copies
         is_divided = formula.is_exact and not formula.mixed
-        pooled = tuple([self._pooled(slot, free) for slot in formula.pooled]) if is_divided else ()
+        pooled = tuple([self._pooled(slot, trees) for slot in formula.pooled]) if is_divided else ()
         is_shared = any([place < 0 for slot in slots for place in slot.places])
         return CountedTrees(trees, slots, fitting, max_copies, without_pools, pooled, is_shared)
 
@@ -183,14 +174,14 @@ class CopyCounter:
             for place, position in at.items()
         }
 
-    def _pooled(self, slot: OpenSlot, free: FreeAmounts) -> Pooled:
+    def _pooled(self, slot: OpenSlot, trees: TreesOfForm) -> Pooled:
         own = replace(slot, places=tuple([place for place in slot.places if place >= 0]))
         pools = {place: self.cloud.pools[place].free for place in slot.places if place < 0}
         room = {
             place: min([amounts[class_id] // amount for class_id, amount in slot.amounts], default=ENDLESS)
             for place, amounts in pools.items()
         }
-        return Pooled(slot.amounts, own.copies(free), room)
+        return Pooled(slot.amounts, own.copies(trees), room)
 
 
 class _Ways:
@@ -212,81 +203,66 @@ class _Ways:
     ) -> None:
         self._plan = plan
         self._slots = slots
-        self._met = met
-        self._form = form
-        self._cloud = cloud
         self.cells: list[Cell] = sorted({(p, name) for slot in slots for p in slot.places for name, _ in slot.amounts})
         self._number = {cell: index for index, cell in enumerate(self.cells)}
         classes = dict.fromkeys([name for _place, name in self.cells])
-        self._kinds = [[index for cell, index in self._number.items() if cell[1] == name] for name in classes]
+        kinds = [[index for cell, index in self._number.items() if cell[1] == name] for name in classes]
         self._packed_by_free: dict[tuple[int, ...], Copies] = {}
-        self._composing = composing
-        self.every, self.is_every = self._bundles([UNBOUNDED] * len(self.cells), RequestBudget())
-        """What ways take whatever is free, by cell number; and whether no other way is needed to reach the most."""
-        self._packing = BundlePacking(self.every, self._kinds)
+        self.every, self.is_every = self._bundles(self._tree(cloud, form, met), form, composing)
+        """What ways take, by cell number; and whether no other way is needed to reach the most."""
+        self._packing = BundlePacking(self.every, kinds)
 
     @property
     def is_possible(self) -> bool:
         return bool(self.every) or not self.is_every
 
-    def copies(self, free: FreeAmounts, bounds: Ints, budget: Budget) -> tuple[Ints, Ints]:
+    def copies(self, trees: TreesOfForm, bounds: Ints, budget: Budget) -> tuple[Ints, Ints]:
         """Return bounds on how many copies fit into each tree, given upper ones. Equal trees are counted once."""
-        rows, numbers, _first = distinct_rows([*map(free.cell, self.cells), bounds])
+        rows, numbers, _first = distinct_rows([*map(trees.cell, self.cells), bounds])
         counted = [self._packed(row[:-1], row[-1], budget) for row in rows]
         fitting, at_most = np.array(counted, dtype=np.int64).reshape(-1, 2).T
         return fitting[numbers], at_most[numbers]
 
     def _packed(self, free: tuple[int, ...], bound: int, budget: Budget) -> Copies:
-        if not bound or not all(self.every):
+        if not bound or not self.every:
+            return Copies(0, bound)
+        if not all(self.every):
             return exactly(bound)  # If a way takes nothing, only the bound limits it.
         if free not in self._packed_by_free:
-            self._packed_by_free[free] = self._packed_in(free, bound, budget.child(STEPS_OF_A_TREE))
+            self._packed_by_free[free] = self._packing.copies(free, budget=budget.child(STEPS_OF_A_TREE))
         copies = self._packed_by_free[free]
-        return Copies(copies.least, min(copies.max_count, bound))
+        return Copies(copies.least, min(copies.max_count, bound) if self.is_every else bound)
 
-    def _packed_in(self, free: tuple[int, ...], bound: int, budget: Budget) -> Copies:
-        if self.is_every:
-            return self._packing.copies(free, budget=budget)
-        # The less is free, the fewer ways there are.
-        bundles, is_every = self._bundles(free, RequestBudget(per_request=budget.remaining))
-        budget.take(min(budget.remaining, STEPS_OF_A_WAY * len(bundles)))
-        packed = BundlePacking(bundles, self._kinds).copies(free, budget=budget)
-        return packed if is_every else Copies(packed.least, bound)
-
-    def _bundles(self, free: Sequence[int], budget: RequestBudget) -> tuple[list[Bundle], bool]:
-        """Return what the ways take, given what is free, and whether no other way is needed to reach the most."""
-        foreign = [pool.root for pool in self._form.pools if pool.place < 0]
+    def _bundles(self, tree: Tree, form: TreeForm, composing: Budget) -> tuple[list[Bundle], bool]:
+        foreign = [pool.root for pool in form.pools if pool.place < 0]
         if self._plan.request.same_subtree and len({*foreign}) < len(foreign):
             return [], False  # How pools in another tree are nested is unknown.
-        choices = _isolated(SlotComposer(self._plan, budget).choices(self._tree(free)), self._slots)
-        few = [choice for choice in islice(choices, MAX_CHOICES + 1) if self._composing.take()]
+        budget = RequestBudget()
+        choices = _isolated(SlotComposer(self._plan, budget).choices(tree), self._slots)
+        few = [choice for choice in islice(choices, MAX_CHOICES + 1) if composing.take()]
         takings = sorted({self._taken(choice) for choice in few}, key=lambda taken: sum([much for _, much in taken]))
         bundles = undominated([dict(taken) for taken in takings[:MAX_BUNDLES]])
-        is_all = len(few) <= MAX_CHOICES and self._composing.remaining and not budget.was_hit
+        is_all = len(few) <= MAX_CHOICES and composing.remaining and not budget.was_hit
         return bundles, bool(is_all) and len(takings) <= MAX_BUNDLES
 
-    def _tree(self, free: Sequence[int]) -> Tree:
-        """Return a tree of the form with this much free; a copy may take no more than max_unit of a class."""
-        cells = dict(zip(self.cells, free, strict=True))
+    def _tree(self, cloud: CloudInForms, form: TreeForm, met: Mapping[int, int]) -> Tree:
+        """Return an endlessly roomy tree of the form, where a copy may take no more than max_unit of a class."""
         options: list[list[int]] = [[] for _ in self._plan.demands]
         for slot, planned in zip(self._slots, self._plan.slots, strict=True):
-            options[planned.demand] = [
-                place for place in slot.places if all([cells[place, name] >= much for name, much in slot.amounts])
-            ]
-        pools, own = self._cloud.pools, self._form.parents_by_place
+            options[planned.demand] = [*slot.places]
+        pools, own = cloud.pools, form.parents_by_place
         foreign = {place for row in options for place in row if place not in own}
-        names = {self._cloud.ids.classes[name]: name for name in self._plan.contended}
+        units = {number: pool.max_units for number, pool in pools.items()}
+        names = {cloud.ids.classes[name]: name for name in self._plan.contended}
         return Tree(
             root=0,
             options=options,
             room={
-                (place, names[name]): min(
-                    much, self._form.max_units[place, name] if place >= 0 else pools[place].max_units[name]
-                )
-                for (place, name), much in cells.items()
+                (place, names[name]): form.max_units[place, name] if place >= 0 else units[place][name]
+                for place, name in self.cells
                 if name in names
             },
-            met=self._met,
+            met=met,
             parents={**own, **dict.fromkeys(foreign)},
             root_of={place: pools[place].root for place in foreign},
         )
@@ -329,10 +305,7 @@ def in_all_trees(counted: Iterable[CountedTrees], among: Collection[int] | None 
 
 
 def _joined(shared: Sequence[CountedTrees]) -> Copies:
-    """Return bounds on how many copies fit into trees that draw from pools.
-
-    Exact if pools serve a single slot and nothing else is shared. With several such slots, each gives an upper bound.
-    """
+    """Return bounds on how many copies fit into trees that draw from pools; exact if these serve a single slot."""
     pooled_amounts = {tuple([pooled.amounts for pooled in counted.pooled]) for counted in shared}
     slots = len(min(pooled_amounts)) if len(pooled_amounts) == 1 else 0
     flows = [_by_flow(shared, slot) for slot in range(slots)]

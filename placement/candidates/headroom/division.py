@@ -13,23 +13,20 @@ from itertools import combinations
 
 import numpy as np
 
-from placement.candidates.headroom.forms import ENDLESS, ClassAmounts, FreeAmounts, OptionRows, TreeForm
+from placement.candidates.headroom.forms import ENDLESS, ClassAmounts, OptionRows, TreeForm, TreesOfForm
 from placement.cloud.providers import Ints
 from placement.domain.search_plan import Plan
 
 MAX_SETS = 6
 """With more distinct sets of places than this, not all combinations of alike slots are checked."""
 
-FormulaPart = Callable[[FreeAmounts], Ints]
+FormulaPart = Callable[[TreesOfForm], Ints]
 """Something that bounds the number of copies: how many it allows in each tree."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenSlot:
-    """A slot, by its number in the plan, with the providers that may serve it in a form.
-
-    Slots with the same ``isolation`` must not meet on a provider.
-    """
+    """A slot, by its number in the plan, with who may serve it in a form; those of one ``isolation`` must not meet."""
 
     number: int
     suffix: str
@@ -48,9 +45,9 @@ class OpenSlot:
         is_apart = self.isolation is not None and self.isolation == other.isolation
         return is_apart or bool(dict(self.amounts).keys() & dict(other.amounts).keys())
 
-    def copies(self, free: FreeAmounts) -> Ints:
+    def copies(self, trees: TreesOfForm) -> Ints:
         """Return how many copies fit if it competes with no other slot: each provider serves as many as it has room."""
-        return _summed([free.room(place, self.amounts) for place in self.places], free)
+        return _summed([trees.room(place, self.amounts) for place in self.places], trees)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +63,25 @@ class Formula:
     mixed: tuple[tuple[int, ...], ...] = ()
     is_exact: bool = True
 
-    def alone(self, free: FreeAmounts) -> Ints:
+    def alone(self, trees: TreesOfForm) -> Ints:
         """Return how many fit into each tree, if it has all pools to itself."""
-        return least([*self.parts, *[slot.copies for slot in self.pooled]])(free)
+        return least([*self.parts, *[slot.copies for slot in self.pooled]])(trees)
 
 
 def least(parts: Sequence[FormulaPart]) -> FormulaPart:
     """Return what the scarcest of some parts allows: every copy needs each."""
 
-    def copies(free: FreeAmounts) -> Ints:
-        scarcest: Ints = np.minimum.reduce([np.full(len(free.starts), ENDLESS), *[part(free) for part in parts]])
+    def copies(trees: TreesOfForm) -> Ints:
+        scarcest: Ints = np.minimum.reduce([np.full(len(trees.starts), ENDLESS), *[part(trees) for part in parts]])
         return scarcest
 
     return copies
 
 
-def _summed(columns: Sequence[Ints], free: FreeAmounts) -> Ints:
+def _summed(columns: Sequence[Ints], trees: TreesOfForm) -> Ints:
     if len(columns) == 1:
         return columns[0]
-    return np.add.reduce(columns) if columns else np.zeros(len(free.starts), dtype=np.int64)
+    return np.add.reduce(columns) if columns else np.zeros(len(trees.starts), dtype=np.int64)
 
 
 def open_slots(plan: Plan, classes: Mapping[str, int], rows: OptionRows) -> list[OpenSlot]:
@@ -104,10 +101,7 @@ def open_slots(plan: Plan, classes: Mapping[str, int], rows: OptionRows) -> list
 
 
 def formula_for(plan: Plan, slots: Sequence[OpenSlot], form: TreeForm, met: Mapping[int, int]) -> Formula:
-    """Return the formula of a plan for trees of one form, given its slots with the providers that can serve them there.
-
-    ``met`` has the trait sets of the unsuffixed group that each provider meets, as bits.
-    """
+    """Return the formula of a plan for a form, given its slots, and the trait sets that providers meet, as bits."""
     making = _Making(plan, slots, form)
     formula = making.formula()
     # Every choice meets the trait sets of the unsuffixed group if one slot always does.
@@ -160,10 +154,10 @@ class _Making:
         is_apart = not any([set(self._form.above(head)) & heads - {head} for head in heads])
         if is_apart and all([(head,) in rows for head, rows in regions.items()]):
             of_regions = [self._least(members, rows) for rows in regions.values()]
-            return lambda free: _summed([part(free) for part in of_regions], free)
+            return lambda trees: _summed([part(trees) for part in of_regions], trees)
         self.is_exact = False
         rows = [tuple(sorted({*()}.union(*of_slot))) for of_slot in zip(*regions.values(), strict=True)]
-        return self._least(members, rows) if regions else lambda free: _summed((), free)
+        return self._least(members, rows) if regions else lambda trees: _summed((), trees)
 
     def _least(self, members: Sequence[OpenSlot], rows: Sequence[tuple[int, ...]]) -> FormulaPart:
         competing = _clusters([replace(slot, places=row) for slot, row in zip(members, rows, strict=True)])
@@ -204,12 +198,7 @@ def _copies_of_alike(
     ``|T| n <= sum of min(room, n per_place)`` over these places, where a place has ``room`` for so many slots in all.
     This is Hall's condition for slots that are needed n times each; by Koenig's edge colouring of bipartite graphs,
     the result divides into n copies, none with more than ``per_place`` in one place. With more than ``MAX_SETS`` rows,
-    not all sets are looked at, and it is an upper bound.
-
-    Args:
-        rows: the number of slots by the places that they may use.
-        per_place: by place how many slots of one copy it may take.
-        amounts: what each slot takes.
+    not all sets are looked at, and it is an upper bound. ``rows`` has the number of slots by their places.
     """
     unions = {*rows, frozenset[int]().union(*rows)}
     for places in rows if len(rows) <= MAX_SETS else ():
@@ -225,8 +214,8 @@ def _copies_of_alike(
             if np.array_equal(before, fitting):
                 return fitting
 
-    def copies(free: FreeAmounts) -> Ints:
-        room = {place: free.room(place, amounts) for place in per_place}
+    def copies(trees: TreesOfForm) -> Ints:
+        room = {place: trees.room(place, amounts) for place in per_place}
         scarcest: Ints = np.minimum.reduce([copies_of(slots, places, room) for slots, places in together])
         return scarcest
 
@@ -259,6 +248,6 @@ def _sums(cluster: Sequence[OpenSlot]) -> list[FormulaPart]:
 
     def bound(class_id: int, amount: int) -> FormulaPart:
         places = sorted({place for slot in cluster if class_id in dict(slot.amounts) for place in slot.places})
-        return lambda free: _summed([free.cell((place, class_id)) for place in places], free) // amount
+        return lambda trees: _summed([trees.cell((place, class_id)) for place in places], trees) // amount
 
     return [bound(class_id, amount) for class_id, amount in amounts.items()]

@@ -6,7 +6,7 @@ is free: a number for each provider and class. So all trees of a form are counte
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -83,26 +83,36 @@ class TreeForm:
         return [pool for pool in root_of if root_of[pool] == root_of[place]]
 
 
-class FreeAmounts:
-    """What is free in some trees of one form: a column for each cell; pools, by number, once for all trees.
+@dataclass(frozen=True, eq=False)
+class TreesOfForm:
+    """All trees of one form, given by its number: their indices, ascending, their roots, and their first positions.
 
-    ``starts`` has the position of the first provider of each tree, ``by_class`` what is free of each class by position.
+    ``free`` is what is free by class and position, ``capacity`` what would be if nothing were in use.
     """
 
-    def __init__(self, starts: Ints, by_class: Mapping[int, Ints], pools: Mapping[int, SharedPool]) -> None:
-        self.starts = starts
-        self._by_class = by_class
-        self._pools = pools
-        self._cells: dict[Cell, Ints] = {}
+    number: int
+    form: TreeForm
+    trees: Ints
+    roots: Ints
+    starts: Ints
+    free: Mapping[int, Ints]
+    capacity: Mapping[int, Ints]
+    pools: Mapping[int, SharedPool]
+    _cells: dict[Cell, Ints] = field(default_factory=dict, init=False)
+
+    def has(self, class_id: int) -> bool:
+        """Tell whether any provider of these trees has a class."""
+        return any(of_cell == class_id for _place, of_cell in self.form.max_units)
 
     def cell(self, cell: Cell) -> Ints:
-        """Return what is free of a class on a provider, or in a pool."""
+        """Return what is free of a class on a provider of each tree, or in a pool, once for all trees."""
         if cell not in self._cells:
             place, class_id = cell
             is_pool = place < 0
-            in_pool = self._pools[place].free[class_id] if is_pool else 0
-            column = np.full(len(self.starts), in_pool) if is_pool else self._by_class[class_id][self.starts + place]
-            self._cells[cell] = column
+            in_pool = self.pools[place].free[class_id] if is_pool else 0
+            self._cells[cell] = (
+                np.full(len(self.starts), in_pool) if is_pool else self.free[class_id][self.starts + place]
+            )
         return self._cells[cell]
 
     def room(self, place: int, amounts: ClassAmounts) -> Ints:
@@ -112,42 +122,23 @@ class FreeAmounts:
         rooms = [self.cell((place, class_id)) // amount for class_id, amount in amounts]
         return rooms[0] if len(rooms) == 1 else np.minimum.reduce(rooms)
 
-    def chosen(self, chosen: Flags | Ints) -> "FreeAmounts":
-        """Return the same of some of the trees."""
-        return FreeAmounts(self.starts[chosen], self._by_class, self._pools)
-
-
-@dataclass(frozen=True, eq=False)
-class TreesOfForm:
-    """All trees of one form, given by its number: their indices, ascending, and their roots.
-
-    ``free`` is what is free in them, ``empty`` what would be if they were empty.
-    """
-
-    number: int
-    form: TreeForm
-    trees: Ints
-    roots: Ints
-    free: FreeAmounts
-    empty: FreeAmounts
-
-    def has(self, class_id: int) -> bool:
-        """Tell whether any provider of these trees has a class."""
-        return any(of_cell == class_id for _place, of_cell in self.form.max_units)
-
     def chosen(self, chosen: Flags | Ints) -> "TreesOfForm":
         """Return some of these trees."""
-        trees, roots = self.trees[chosen], self.roots[chosen]
-        return replace(self, trees=trees, roots=roots, free=self.free.chosen(chosen), empty=self.empty.chosen(chosen))
+        return replace(self, trees=self.trees[chosen], roots=self.roots[chosen], starts=self.starts[chosen])
+
+    @property
+    def emptied(self) -> "TreesOfForm":
+        """The same trees with nothing in use."""
+        return replace(self, free=self.capacity)
 
     @cached_property
     def models(self) -> "tuple[list[int], TreesOfForm]":
-        """The trees by what they have in all of each class: how many there are of each model, and the first of each."""
+        """The trees by what they have in all of each class: how many of each model, and the first, emptied."""
         # Trees that do not exist have ids below 0; real ones take precedence.
-        order = np.roll(np.arange(len(self.roots)), -int(np.searchsorted(self.roots, 0)))
-        amounts = [self.empty.cell(cell)[order] for cell in sorted(self.form.max_units)]
+        order, emptied = np.roll(np.arange(len(self.roots)), -int(np.searchsorted(self.roots, 0))), self.emptied
+        amounts = [emptied.cell(cell)[order] for cell in sorted(self.form.max_units)]
         _rows, numbers, first = distinct_rows([np.zeros(len(order), dtype=np.int64), *amounts])
-        return np.bincount(numbers).tolist(), self.chosen(order[first])
+        return np.bincount(numbers).tolist(), emptied.chosen(order[first])
 
 
 class CloudInForms:
@@ -206,15 +197,12 @@ class CloudInForms:
             start, end = self._providers.starts[trees[0] : trees[0] + 2].tolist()
             parents, pools = tuple(self._local_parents[start:end].tolist()), self._pools_of_trees.get(int(trees[0]), ())
             form = TreeForm(parents, dict(self._units(start, end)), pools)
-            free, empty = [FreeAmounts(starts, of_class, self.pools) for of_class in (self.free, self.capacity)]
-            forms.append(TreesOfForm(number, form, trees, self._providers.roots[trees], free, empty))
+            roots = self._providers.roots[trees]
+            forms.append(TreesOfForm(number, form, trees, roots, starts, self.free, self.capacity, self.pools))
         return forms
 
     def kinds(self, trait_ids: Collection[int]) -> Ints:
-        """Return a number for the kind of each tree, by index: equal trees are built and used in the same way.
-
-        ``trait_ids`` are the traits that matter besides those that requests name as conditions.
-        """
+        """Return the kind of each tree, by index: built, used, and with further traits in the same way."""
         self.sets.read_traits(trait_ids)
         traits, stocks = map(self.sets.with_trait, trait_ids), self.columns.stock_columns(self.columns.class_ids)
         return self._numbers(numbered([self._kinds, *traits, *stocks]))

@@ -110,17 +110,14 @@ def _limits(mixed: Sequence[_Mixed], cloud: CloudInForms) -> list[tuple[list[int
         usable = sum([pool.free.get(class_id, 0) for pool in cloud.pools.values()])
         for trees in cloud.forms if any(amounts) else ():
             copies = [request.alone(trees, at_least=False) for request in mixed]
-            free = [trees.free.cell(cell) // unit * unit for cell in trees.form.max_units if cell[1] == class_id]
+            free = [trees.cell(cell) // unit * unit for cell in trees.form.max_units if cell[1] == class_id]
             usable += total(np.minimum(sum(map(mul, copies, amounts)), sum(free)))
         limits.append((amounts, usable))
     return limits
 
 
 class _EqualTrees(NamedTuple):
-    """A number of trees in which the same is free, with what copies of each request may take there, None if unknown.
-
-    ``alone`` is how many copies of each request fit by themselves.
-    """
+    """So many trees in which the same is free, what copies of each request may take, and how many fit by themselves."""
 
     ways: Sequence[WaysToTake | None]
     free: Mapping[Cell, int]
@@ -135,7 +132,7 @@ def _equal_trees(mixed: Sequence[_Mixed], cloud: CloudInForms) -> list[_EqualTre
         ways = [request.ways(trees) for request in mixed]
         cells = sorted({cell for of_request in ways for way in of_request or () for cell in way if cell[0] >= 0})
         alone = [request.alone(trees, at_least=True) for request in mixed]
-        rows, numbers, _first = distinct_rows([*alone, *map(trees.free.cell, cells)])
+        rows, numbers, _first = distinct_rows([*alone, *map(trees.cell, cells)])
         for row, number in zip(rows, np.bincount(numbers).tolist(), strict=True):
             copies, free = row[: len(mixed)], dict(zip(cells, row[len(mixed) :], strict=True))
             if any(copies):

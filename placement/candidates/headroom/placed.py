@@ -65,12 +65,8 @@ def as_placed(counted: Sequence[CountedTrees], placed: "PlacedCopies") -> list[C
 class PlacedCopies:
     """Counts the copies of one request with rules about places, in a snapshot under an overlay.
 
-    Args:
-        every: composes up to ``MAX_WAYS`` proposals; None if no composer gives them all.
-        steps: limits composing, over all trees.
-        emptied: returns the overlay under which some trees, by root, are empty as well.
-        like: the tree that each hypothetical tree is modelled on.
-        kind_of_tree: the kind of each tree under the overlay, by index.
+    ``every`` composes up to ``MAX_WAYS`` proposals, if a composer can; ``steps`` limits composing. ``emptied`` returns
+    the overlay under which some trees, by root, are empty; ``like`` has those that hypothetical trees are modelled on.
     """
 
     question: PlannerQuestion
@@ -119,10 +115,7 @@ class PlacedCopies:
         return trees if self.question.has_sharing else self.kind_of_tree[trees]
 
     def in_trees(self, bounds: Mapping[int, int]) -> dict[int, Copies]:
-        """Return how many copies fit into trees, by root.
-
-        ``bounds`` has for each root how many copies its sums allow at most.
-        """
+        """Return how many copies fit into trees, by root, given how many their sums allow."""
         own_bounds = {root: bound for root, bound in bounds.items() if root not in self.like}
         copies = self._counted(self.overlay, own_bounds)
         bounds_like = {self.like[root]: bound for root, bound in bounds.items() if root in self.like}
@@ -159,10 +152,7 @@ class PlacedCopies:
         return self._copies_by_form[form]
 
     def _copies(self, tree: Tree, details: PlannerTree, bound: int) -> Copies:
-        """Return how many copies fit into a tree as it is, given an upper bound.
-
-        What is a proposal now remains one while there is room, so copies fit in any order if their sums do.
-        """
+        """Return how many copies fit: in any order if their sums do, as a proposal remains one while there is room."""
         least, is_all = self._filled(tree, details, bound)
         if least == bound or (not least and is_all):
             return exactly(least)
@@ -231,10 +221,9 @@ def under(overlay: Overlay, plan: Plan, tree: Tree, details: PlannerTree) -> tup
 
 
 def beyond_reach(per_copy: Mapping[str, int], details: PlannerTree, copies: int) -> Overlay:
-    """Return an overlay that takes whatever is free beyond what so many copies, at most, can take from each provider.
+    """Return an overlay that takes what is free beyond what so many copies can take from each provider.
 
-    It does not change how many copies fit, but trees that differ in nothing else become alike. ``per_copy`` is the
-    most of each class that one copy takes.
+    That changes no count, but makes trees alike. ``per_copy`` is the most of each class that one copy takes.
     """
     beyond = {
         provider: {

@@ -8,8 +8,7 @@ import numpy as np
 
 from placement.allocators import Budget
 from placement.allocators.bundle_packing import Copies
-from placement.candidates.explain.explanation import SplitAmount
-from placement.candidates.explain.hints import split_amounts
+from placement.candidates.explain.explanation import SplitAmount, split_amounts
 from placement.candidates.headroom.counting import CopyCounter, CountedTrees, in_all_trees, total
 from placement.candidates.headroom.division import formula_for
 from placement.candidates.headroom.forms import CloudInForms
@@ -39,16 +38,10 @@ class HostModel:
 
 @dataclass(frozen=True, slots=True)
 class Headroom:
-    """How many more of a request fit.
+    """How many more of a request fit, counting what trees share once, and into how many trees.
 
-    Args:
-        copies: how many in all, counting what trees share once.
-        with_room: how many trees have room.
-        lacking: how many of the trees without room lack which classes, most trees first. No class is named if each
-            alone would suffice, but what is free does not lie where it could be used together.
-        stranded: class -> how much of it is free on trees without room, by name.
-        counted: the counts that this is derived from.
-        split: what single providers cannot give even if they were empty, though trees may have it in all.
+    ``lacking`` has how many of the others lack which classes, most first: none if each alone would suffice, but what is
+    free does not lie together. ``stranded`` is what is free there, by class; ``split`` what no single provider has.
     """
 
     copies: Copies
@@ -77,12 +70,9 @@ class Headroom:
 
 
 def headroom(counter: CopyCounter, placed: PlacedCopies | None = None) -> Headroom:
-    """Return how many more of a request fit into a cloud. O(trees) for most requests.
-
-    ``counter`` counts the copies without the rules about places, ``placed`` with these, if there are any.
-    """
+    """Return how many more of a request fit, with the rules about places if any are ``placed``. O(trees) mostly."""
     plan, cloud, budget = counter.plan, counter.cloud, Budget(STEPS)
-    all_counted = [counter.counted(trees, trees.free, budget) for trees in cloud.forms]
+    all_counted = [counter.counted(trees, budget) for trees in cloud.forms]
     counted = [of_form for of_form in all_counted if of_form is not None]
     copies = in_all_trees(counted)
     if placed is not None:
@@ -119,16 +109,16 @@ def _summed_up(plan: Plan, cloud: CloudInForms, counted: Sequence[CountedTrees],
 def _lacking(plan: Plan, cloud: CloudInForms, counted: CountedTrees, is_full: Flags) -> Counter[tuple[str, ...]]:
     """Return how many full trees lack which classes: those that are short whatever there is of the others."""
     without_traits, names = replace(plan, trait_sets=()), _classes(plan)[:MAX_CLASSES]
-    sets, free = np.zeros(np.count_nonzero(is_full), dtype=np.int64), counted.trees.free.chosen(is_full)
+    sets, trees = np.zeros(np.count_nonzero(is_full), dtype=np.int64), counted.trees.chosen(is_full)
     for bit, name in enumerate(names):
         slots = [slot.asking_only(cloud.ids.classes[name]) for slot in counted.slots]
         # Of the slots that ask for nothing else, only groups matter: where they may be, and whom they must not meet.
         slots = [slot for slot in slots if slot.amounts or slot.suffix]
-        copies = formula_for(without_traits, slots, counted.trees.form, {}).alone(free)
+        copies = formula_for(without_traits, slots, counted.trees.form, {}).alone(trees)
         sets |= (copies == 0).astype(np.int64) << bit
-    lacking, trees = np.unique(sets, return_counts=True)
+    lacking, numbers = np.unique(sets, return_counts=True)
     classes = [tuple([name for bit, name in enumerate(names) if bits >> bit & 1]) for bits in lacking.tolist()]
-    return Counter(dict(zip(classes, trees.tolist(), strict=True)))
+    return Counter(dict(zip(classes, numbers.tolist(), strict=True)))
 
 
 def _classes(plan: Plan) -> list[str]:
@@ -142,7 +132,7 @@ def models(
     budget, models = Budget(STEPS), list[HostModel]()
     for of_form in counted:
         numbers, firsts = of_form.trees.models
-        empty = counter.counted(firsts, firsts.empty, budget)
+        empty = counter.counted(firsts, budget)
         if empty is not None:
             columns = firsts.roots.tolist(), numbers, empty.least.tolist(), empty.max_copies.tolist()
             models += [HostModel(like, number, Copies(*bounds)) for like, number, *bounds in zip(*columns, strict=True)]
