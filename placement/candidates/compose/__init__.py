@@ -2,5 +2,5 @@
 
 A plain request is composed by ``slots``, a search under ``constraints``; ``compact`` puts its choices in order. A
 planner request is composed by ``devices`` or, if its resources have hierarchical names, ``paths``: both ask an
-allocator. ``ruled_out`` spares them trees without a proposal before the details of a tree are read.
+allocator, and can tell that a tree has no proposal before its details are read.
 """

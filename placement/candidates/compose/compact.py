@@ -24,10 +24,7 @@ from placement.domain.tree import Places, Tree
 
 
 class Composed(NamedTuple):
-    """The candidates of one tree, best first.
-
-    ``counts`` tells how many places of each level the first one touches. It is empty if levels do not matter.
-    """
+    """The candidates of one tree, best first, and how many places of each level the first one touches."""
 
     counts: Counts
     choices: Iterator[Choice]
@@ -50,11 +47,8 @@ MAX_SORTED = 100_000
 class CompactFirst:
     """Composes the candidates of trees, the most compact first.
 
-    Args:
-        plan: what is asked for.
-        budget: limits the steps of the search.
-        is_exhaustive: whether every candidate will be taken, so that finding the best ones first gains nothing.
-        few: up to this many combinations of a tree are composed and sorted in any case.
+    If it ``is_exhaustive``, every candidate is taken, so that finding the best ones first gains nothing. In any case up
+    to a ``few`` combinations of a tree are composed and sorted.
     """
 
     def __init__(self, plan: Plan, budget: RequestBudget, *, is_exhaustive: bool, few: int = FEW_COMBINATIONS) -> None:
@@ -125,10 +119,7 @@ class CompactFirst:
         return tuple(touched)
 
     def _searched(self, tree: Tree) -> Composed | None:
-        """Search for the candidates of each vector of counts in turn, the least first.
-
-        All searches together have the steps of one tree.
-        """
+        """Search for each vector of counts in turn, the least first, with the steps of one tree in all."""
         prepared = self._composer.prepared(tree)
         if prepared is None:
             return None

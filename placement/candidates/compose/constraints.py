@@ -32,10 +32,7 @@ class Constraint(Protocol):
 
 
 class _Isolation:
-    """group_policy=isolate: the providers of granular groups are all different.
-
-    Bipartite matching looks ahead: a provider is refused if the groups to come cannot all have their own then.
-    """
+    """group_policy=isolate: the providers of granular groups are all different, also of those to come."""
 
     def __init__(self, slots: Sequence[Slot], options: Sequence[Sequence[int]]) -> None:
         granular = [(depth, options[depth]) for depth, slot in enumerate(slots) if slot.is_granular]
@@ -58,8 +55,7 @@ class _Isolation:
 class _Contention:
     """Slots that take the same class from one provider must fit there together.
 
-    A relaxation looks ahead, which never refuses wrongly and is exact if all amounts are equal: a matching in which
-    every slot takes the least amount.
+    It looks ahead by a matching in which every slot takes the least amount: never wrong, and exact for equal amounts.
     """
 
     def __init__(self, slots: Sequence[Slot], options: Sequence[Sequence[int]], tree: Tree, name: str) -> None:
@@ -229,10 +225,7 @@ class _Matching:
 
     While the matching is complete, every row holds a column, and no column more rows than it has places. The search
     changes one row at a time, so at most one other row loses its column, and one augmenting path finds it another.
-
-    Args:
-        rows: the columns that each row may have.
-        places: how many rows each column can take.
+    ``rows`` has the columns that each row may have, ``places`` how many rows each column can take.
 
     >>> matching = _Matching({0: [7, 8], 1: [7]}, places={7: 1, 8: 1})
     >>> matching.fix(0, 7), matching.fix(0, 8)
@@ -250,10 +243,7 @@ class _Matching:
         """Whether every row has a column."""
 
     def fix(self, row: int, column: int) -> bool:
-        """Fix a row to a column if all other rows can still have one; otherwise change nothing. O(edges), mostly O(1).
-
-        The row keeps the column until it is freed.
-        """
+        """Fix a row to a column until freed, if all other rows can still have one. O(edges), mostly O(1)."""
         if self._open[column] <= 0 or not self.is_complete:
             return False
         self._fixed.add(row)

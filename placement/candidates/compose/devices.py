@@ -2,20 +2,21 @@
 
 The device allocator decides, once for all trees that pose it the same problem. Before the details of a tree are read,
 two questions rule out many: are there enough providers for each group, and have they room for all groups together
-(``ruled_out``)?
+(``DeviceRoom``)?
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from operator import itemgetter
+from typing import NamedTuple
 
 from placement.allocators import Budget
 from placement.allocators.devices import DeviceAllocations, allocate, host_key
 from placement.allocators.devices.request import THE_DEVICE
 from placement.candidates.compose.device_parts import DeviceProblem, Part, TreeParts, device_of, device_terms
-from placement.candidates.compose.proposals import Proposal, ProposalComposer, Proposals
-from placement.candidates.compose.ruled_out import DeviceRoom, wanted_free
+from placement.candidates.compose.proposals import Proposal, ProposalComposer, Proposals, WantedFree
 from placement.candidates.compose.slots import Memo
 from placement.candidates.fragmentation import DeviceJudge
 from placement.domain.planner_request import PlannerRequest
@@ -112,10 +113,7 @@ class DeviceComposer(ProposalComposer):
             yield self._allocated(problem, budget, is_ranked=is_ranked), problem.providers
 
     def _allocated(self, problem: DeviceProblem, budget: Budget, *, is_ranked: bool) -> DeviceAllocations:
-        """Ask the device allocator, only once for all hosts that are the same to it.
-
-        Once no steps are left, only what was asked before is found.
-        """
+        """Ask the allocator, only once for hosts that are the same to it; without steps, only what was asked before."""
         memo, ways = (self._best, self.request.per_tree) if is_ranked else (self._any, 1)
         key = host_key(problem.host, problem.request)
         allocations = memo.get(key)
@@ -168,3 +166,89 @@ def plan_with_everything(request: PlannerRequest) -> Plan:
         if group.everything
     ]
     return replace(plan, demands=(*plan.demands, *every))
+
+
+class _Portions(NamedTuple):
+    """What a tree needs: a number of portions of a class, each of them of at least some amount.
+
+    ``providers`` is how many serve them, those of different parts counted separately. By demand, ``loose`` has how many
+    of them one provider can be asked for; ``isolated`` the same of isolated groups, of which it serves only one.
+    """
+
+    resource_class: str
+    amount: int
+    number: int
+    providers: int
+    loose: Mapping[int, int]
+    isolated: Mapping[int, int]
+
+    def available(self, tree: Tree, members: int = 1) -> dict[int, float]:
+        """Return how many portions each provider of a tree can give that many members at most."""
+        numbers: dict[int, int] = {}
+        for demand, number in self.isolated.items():
+            for provider in tree.options[demand]:
+                numbers[provider] = max(numbers.get(provider, 0), number)
+        for demand, number in self.loose.items():
+            for provider in tree.options[demand]:
+                numbers[provider] = numbers.get(provider, 0) + number
+        room, name, amount = tree.room, self.resource_class, self.amount
+        unit = amount * members
+        return {
+            provider: min(number * unit, room.get((provider, name), inf)) // amount
+            for provider, number in numbers.items()
+        }
+
+
+# Without it, eight members that want a GPU and its switch each are refused by 400 hosts in 800 ms of CPU, not 310.
+class DeviceRoom:
+    """What the parts of one request need in all; with ``isolate`` no two granular parts may be on one provider."""
+
+    def __init__(self, parts: Sequence[Part], *, isolate: bool) -> None:
+        self._isolate = isolate
+        names = dict.fromkeys([name for part in parts for name, _amount in part.slot.resources])
+        self._every = [portions for name in names for portions in self._portions_of(name, parts)]
+        # A provider that has room for all of one member's is an option for it.
+        self._of_several = [portions for portions in self._every if portions.providers > 1]
+
+    def is_lacking(self, tree: Tree, *, members: int = 1) -> bool:
+        """Tell whether a tree certainly has too little for all parts together, each of them once for each member."""
+        needed = self._of_several if members == 1 else self._every
+        return any(sum(portions.available(tree, members).values()) < portions.number * members for portions in needed)
+
+    def _portions_of(self, name: str, parts: Sequence[Part]) -> Iterator[_Portions]:
+        """Yield the portions needed of a class: for each amount asked for, those of at least it; and the sum of all."""
+        asking = [part for part in parts if name in dict(part.slot.resources)]
+        amounts = {dict(part.slot.resources)[name] for part in asking}
+        for amount in sorted(amounts):
+            no_less = [part for part in asking if dict(part.slot.resources)[name] >= amount]
+            yield self._together(name, amount, [(part, 1) for part in no_less])
+        if len(amounts) > 1:
+            yield self._together(name, 1, [(part, dict(part.slot.resources)[name]) for part in asking])
+
+    def _together(self, name: str, amount: int, asking: Sequence[tuple[Part, int]]) -> _Portions:
+        """Return the portions that parts need together, given how many each takes of each of its providers."""
+        isolated: dict[int, int] = {}
+        loose: dict[int, int] = defaultdict(int)
+        for part, number in asking:
+            demand = part.slot.demand
+            if self._isolate and part.slot.is_granular:
+                isolated[demand] = max(isolated.get(demand, 0), number)
+            else:
+                loose[demand] += number
+        counts = [1 if part.every is not None else part.group.count for part, _number in asking]
+        total = sum([count * number for count, (_part, number) in zip(counts, asking, strict=True)])
+        return _Portions(name, amount, number=total, providers=sum(counts), loose=loose, isolated=isolated)
+
+
+def wanted_free(parts: Iterable[Part], levels: Sequence[str]) -> Iterator[WantedFree]:
+    """Yield what has to be free for those parts of a request that want a place to themselves."""
+    for part in parts:
+        if part.exclusive:
+            is_device, is_function = THE_DEVICE in part.exclusive, part.group.device is not None
+            yield WantedFree(
+                part.slot.demand,
+                1 if part.every is not None else part.group.count,
+                tuple([levels.index(level) for level in part.exclusive if level != THE_DEVICE]),
+                is_device and not is_function,
+                is_device and is_function,
+            )

@@ -37,12 +37,7 @@ class UnknownLevel(ValueError):
 
 
 class PathComposer(ProposalComposer):
-    """Composes one request in many trees.
-
-    Raises:
-        UnknownLevel: a group in a name is not a level.
-        ValueError: a name is not valid.
-    """
+    """Composes one request in many trees; ValueError for a name that is not valid, UnknownLevel for one of no level."""
 
     def __init__(self, request: PlannerRequest, levels: Levels, *, locks: Mapping[str, str]) -> None:
         super().__init__(request, levels, locks=locks)
@@ -98,10 +93,10 @@ class PathComposer(ProposalComposer):
         return dict(running | initial)
 
     def _plain(self) -> CandidateRequest:
-        """Return the request as groups, each of which some provider of a tree must be able to serve.
+        """Return the request as groups that some provider of a tree each must be able to serve.
 
-        A group is named by the beginning of the first name that asks for it. What is asked for outside groups may come
-        from different providers.
+        They are named by the beginning of the first name that asks for it. Outside groups, classes may come from
+        different providers.
         """
         labels: dict[_WantedPortion, str] = {}
         for container in self._containers:
@@ -110,10 +105,7 @@ class PathComposer(ProposalComposer):
         return self._as_groups([(label, portion) for portion, label in sorted(labels.items(), key=repr)])
 
     def parts(self) -> CandidateRequest:
-        """Return each part of what runs at the same time as a group, regardless of nesting.
-
-        This relaxes the request: every copy of the request is one of this, so no more copies of the request fit.
-        """
+        """Return each part of what runs at the same time as a group, not nested: as many copies fit, or more."""
         running = [container for container in self._containers if container.phase is Phase.RUNNING]
         portions = [portion for container in running for portion, _label in self._portions(container)]
         return self._as_groups([(f"_{number}", portion) for number, portion in enumerate(portions)])

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from placement.allocators import Budget
 from placement.allocators.ranking_profile import Counts
-from placement.candidates.compose.ruled_out import WantedFree
 from placement.domain.planner_request import THE_DEVICE, PlannerRequest
 from placement.domain.search_plan import Plan
 from placement.domain.tree import NO_STOCKS, Levels, PlannerTree, Stock, Tree, upwards
@@ -38,12 +37,8 @@ class GroupScore(NamedTuple):
 class Proposal:
     """A way to serve a planner request in one tree, given by its root.
 
-    Args:
-        amounts: what is taken, by provider and class, including locks.
-        mappings: the providers that serve each group, by its name.
-        touched: how many places are touched of each level.
-        locks: the places held exclusively.
-        group_score: the Group Allocator's own score, if it composed this.
+    ``amounts`` has what is taken by provider and class, including ``locks``, the places held exclusively. ``mappings``
+    has who serves each group, ``touched`` how many places of each level are; ``group_score`` is the Group Allocator's.
     """
 
     root: int
@@ -70,6 +65,19 @@ class Proposals:
     def verdict(self) -> bool | None:
         """Whether there are any; None if that is unknown."""
         return bool(self.proposals) if self.proposals or self.complete else None
+
+
+class WantedFree(NamedTuple):
+    """A number of different providers of a demand that must be free of use around them: the places of some levels.
+
+    ``is_device`` tells whether each provider itself must be free, ``is_card`` what each is a virtual function of.
+    """
+
+    demand: int
+    number: int
+    levels: tuple[int, ...]
+    is_device: bool
+    is_card: bool
 
 
 class ProposalComposer(ABC):
@@ -171,9 +179,9 @@ class Locks:
         alone: Sequence[tuple[int | None, str]],
         amounts: dict[int, dict[str, int]],
     ) -> list[Lock]:
-        """Add the amounts of lock classes to those taken, in place, and return the places held exclusively.
+        """Add the lock classes to the amounts taken of ``providers``, in place; return the places held exclusively.
 
-        Something is taken from ``providers``; ``alone`` are the places to hold exclusively, each with its level.
+        ``alone`` are the places to hold exclusively, each with its level.
         """
         # Dictionaries, not sets: the order of an answer must not depend on the process.
         exclusive = dict.fromkeys(alone)

@@ -44,10 +44,7 @@ def useful_room(plan: Plan) -> UsefulRoom:
 
 
 class _RoundedDown(dict[float, float]):
-    """Numbers and the largest of some ascending sums that is no higher, computed on demand: few numbers occur.
-
-    The number itself if there are no sums.
-    """
+    """Numbers and the largest of some sums that is no higher, on demand; the number itself if there are no sums."""
 
     def __init__(self, sums: Sequence[int]) -> None:
         super().__init__()
@@ -71,10 +68,7 @@ def _sums(plan: Plan, name: str) -> list[int]:
 
 
 class Memo(dict[Hashable, Result]):
-    """Memoises results in trees, by canonical form, within one request.
-
-    A request that meets more than ``limit`` forms gains little from memoising the others.
-    """
+    """Memoises results in trees, by canonical form, within one request: up to a limit, as further ones gain little."""
 
     def __init__(self, limit: int = 1000) -> None:
         super().__init__()
@@ -122,10 +116,7 @@ class PreparedTree(NamedTuple):
         return choices if self.order.restore is None else map(self.order.restore, choices)
 
     def are_hopeless(self, constraints: Sequence[Constraint]) -> bool:
-        """Tell whether no choice can satisfy some constraints.
-
-        Trying a few combinations is as fast as asking whether there is any hope.
-        """
+        """Tell whether no choice can satisfy some constraints; a few combinations are tried as fast as that is told."""
         return prod(map(len, self.options)) > FEW_COMBINATIONS and any(
             [constraint.is_hopeless() for constraint in constraints]
         )
@@ -170,10 +161,7 @@ class SlotComposer:
         return [tree.options[demand] for demand in self._demands]
 
     def lacks_traits(self, tree: Tree) -> bool:
-        """Tell whether the options of the unsuffixed group do not even all together meet its traits.
-
-        Many hosts are refused for this alone, and it is told faster than a search is prepared.
-        """
+        """Tell whether the unsuffixed group's options together lack its traits: many trees do, which is told fast."""
         met, reached = tree.met.get, 0
         for demand in self._with_traits:
             for provider in tree.options[demand]:
@@ -183,8 +171,7 @@ class SlotComposer:
     def form(self, tree: Tree, *, with_places: bool = False) -> CanonicalForm:
         """Return the canonical form of a tree: everything that can constrain a choice, without ids.
 
-        Where any combination of options is a choice, only the number of options of each demand matters.
-        ``with_places`` tells whether it matters where providers lie.
+        Where any combination of options is a choice, that is their number; ``with_places`` also where providers lie.
         """
         plan, providers, form = self._plan, list[int](), list[object]()
         if self._is_unconstrained:
@@ -237,11 +224,7 @@ def _next_above(provider: int, parents: Mapping[int, int | None], numbers: Mappi
 
 
 def search_order(plan: Plan, counts: Sequence[int]) -> SlotOrder:
-    """Order the slots for the search: members of same_subtree sets first, and fewest options first.
-
-    A set that is begun is finished before the next. Slots tied only by amounts come last, because the search can look
-    ahead for them.
-    """
+    """Order the slots for the search: same_subtree sets first, each to its end, and fewest options first."""
     tied_at_all = frozenset[str]().union(*plan.request.same_subtree)
     eagerness = [(slot.suffix not in tied_at_all, counts[slot.demand]) for slot in plan.slots]
     order = sorted(range(len(plan.slots)), key=eagerness.__getitem__)
@@ -277,8 +260,7 @@ def _combinations(options: Sequence[Sequence[int]], budget: Budget) -> Iterator[
 class _Backtracking:
     """One backtracking run over the slots of a tree, in search order.
 
-    Invariant: the constraints of a depth have taken exactly the providers chosen at that depth, and a provider is given
-    back before its successor is tried.
+    Invariant: the constraints of a depth have taken exactly the providers chosen there.
     """
 
     def __init__(self, options: Sequence[Sequence[int]], constraints: Sequence[Constraint], budget: Budget) -> None:
@@ -332,9 +314,8 @@ MAX_REMEMBERED = 1000
 class ChoicesOfForm:
     """The candidates of equivalent trees, composed in one of them only as far as any is asked for.
 
-    A candidate is remembered by which option of each slot it takes. Say the first tree was asked for two: its second
-    and its third option. For the next tree these are its own second and third. Only if it is asked for another does the
-    search in the first tree go on. ``rows`` are the options of each slot in the first tree.
+    A candidate is remembered by which option of each slot it takes: another tree's has its own options there. ``rows``
+    are the options of each slot in the first tree.
     """
 
     def __init__(self, choices: Iterator[Choice] | list[Choice], rows: Rows, budget: RequestBudget) -> None:
@@ -352,9 +333,8 @@ class ChoicesOfForm:
         return itemgetter(*places) if len(places) > 1 else itemgetter(slice(places[0], places[0] + 1))
 
     def in_tree(self, rows: Rows, search: Callable[[], Iterable[Choice]]) -> Iterator[Choice]:
-        """Yield the candidates of one of the trees: those found so far, then those still to be composed.
+        """Yield the candidates of one of the trees: those found so far, at a step each, then those to be composed.
 
-        Each one found before costs a step of the request, because writing them all down must be bounded, too.
         ``search`` composes in the tree from the beginning.
         """
         options = tuple(chain.from_iterable(rows))

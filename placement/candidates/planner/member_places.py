@@ -22,14 +22,8 @@ class MemberPlaces:
     """Goes down the line of all trees once. Trees that were taken from are ranked again, by what they are now.
 
     For a single member, and where taking from one tree matters to others, each member has a line of its own, without
-    trees where an earlier one found nothing: members only take, so nothing will be found there later either.
-
-    Args:
-        question: what they want; one candidate of each tree.
-        overlay: the assumed changes before any of them is placed.
-        members: roughly how many there are.
-        isolate: whether each of them needs a tree of its own.
-        checks_units: whether to drop places whose inventories disallow the sum of what is taken.
+    trees where an earlier one found nothing: members only take, so nothing will be found there later either. With
+    ``isolate`` each takes another tree; ``checks_units`` drops places whose inventories disallow what is taken in all.
     """
 
     def __init__(
@@ -71,11 +65,7 @@ class MemberPlaces:
         return self.search.complete and all(self._exhausted.values())
 
     def max_members(self, members: int) -> int:
-        """Return how many members may have places at most, the latest one having found none.
-
-        A few sums tell of each tree how many fit there. Counts no further than to ``members``, all of them, which is
-        also the answer if that is not easily told.
-        """
+        """Return how many members may have places at most, the latest having found none, by a few sums; or all."""
         if not self.has_one_line or self._has_dropped or self._left_out or not self._is_as_it_is:
             return members
         open_trees = [root for root, is_proven in self.search.exhausted.items() if not is_proven]

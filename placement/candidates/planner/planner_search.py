@@ -97,10 +97,8 @@ _TreeTakenFrom = tuple[Key, Tree, PlannerTree, Collection[int]]
 class PlannerSearch:
     """The search of one question, in the cloud as it is or under an overlay.
 
-    Args:
-        limit: roughly how many proposals will be pulled; by default the limit of the request.
-        first_trees: the most trees to build in detail ahead at first. Then twice as many each time, but no more than
-            are still wanted; and once all of these are built, no more than ``MAX_BATCH``.
+    Roughly ``limit`` proposals will be pulled. Up to ``first_trees`` are built in detail ahead at first, then twice as
+    many each time, but no more than are still wanted, or ``MAX_BATCH``.
     """
 
     def __init__(
@@ -161,10 +159,7 @@ class PlannerSearch:
         return self._composed(self._hopeful(order.portions() if only is None else order.only(only)))
 
     def expected(self, root: int, overlay: Overlay) -> RankedKey | None:
-        """Return a lower bound on the keys in a tree that an overlay takes more from; None if it is ruled out.
-
-        Requires a tree-by-tree question, where taking from one tree leaves all others unchanged.
-        """
+        """Return a lower bound on the keys in a tree that an overlay takes more from; None if it is ruled out."""
         for tree, as_it_is in self._in_detail([root]):
             part = overlay.within(as_it_is.parents)
             details = as_it_is.under(part)
@@ -274,10 +269,7 @@ class PlannerSearch:
             yield Portion(self._serving(roomy), bound)
 
     def _serving(self, trees: list[tuple[Key, Tree]]) -> list[tuple[Key, Tree]]:
-        """Prune trees that provably serve nothing, judged without their details.
-
-        That pays only in a large portion, or once some tree has served nothing.
-        """
+        """Prune trees that provably serve nothing: worth it in a large portion, or once one has served nothing."""
         if len(trees) <= MAX_BATCH and not self.exhausted:
             return trees
         lacking = self._question.ruled_out([tree for _key, tree in trees], self._overlay)
@@ -327,9 +319,8 @@ class PlannerSearch:
 
 
 def _once_of_pools(portions: Iterable[Portion]) -> Iterator[Portion]:
-    """Yield trees, skipping those that contribute nothing and share the same as an earlier one.
+    """Yield trees, skipping those that contribute nothing and share the same as an earlier one, as thousands may.
 
-    Thousands of hosts may use the same pools: each would be read and composed, just to find the same as in the first.
     The trees of the pools themselves are always tried, as a group may ask for everything a tree has of a class.
     """
     earlier: set[tuple[tuple[int, ...], ...]] = set()

@@ -177,10 +177,7 @@ class HostSketch(NamedTuple):
 
 
 def host_sketch(plan: Plan, tree: Tree, details: PlannerTree) -> HostSketch:
-    """Sketch a host with the providers that share with it; forms compare only for the same levels of places.
-
-    Nothing about ids and names matters but their order. Providers are numbered by their ids.
-    """
+    """Sketch a host with those that share with it, by the order of ids and names; for the same levels of places."""
     providers = sorted(details.parents)
     numbers: dict[int | None, int] = {provider: number for number, provider in enumerate(providers)}
     foreign, held = details.foreign_providers, details.held
@@ -216,10 +213,7 @@ BYTES_OF_PROVIDER = 700
 
 
 class FormComposer:
-    """Composes the proposals for one request, tree by tree.
-
-    What earlier requests found in hosts of a form is kept, unless fragmentation counts: it depends on the whole cloud.
-    """
+    """Composes the proposals for one request, tree by tree; what a form gave is kept, unless fragmentation counts."""
 
     def __init__(self, question: "PlannerQuestion", overlay: Overlay) -> None:
         self._details = question.details
