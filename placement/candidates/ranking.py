@@ -54,10 +54,9 @@ class KeyColumns(NamedTuple):
 
 
 class ColumnScores:
-    """The scores of many trees at once: what ``NodeScorer`` says of each, to the last bit.
+    """The scores of many trees at once, given what they have and use of each of the scorer's classes, to the last bit.
 
-    ``capacity`` and ``used`` have a column for each of the scorer's classes. Where an integer might exceed what floats
-    count exactly, columns of Python's own integers are used, which are slower and have no bound.
+    Where an integer might exceed what floats count exactly, columns are of Python's own, slower integers.
     """
 
     def __init__(self, scorer: NodeScorer, capacity: Sequence[Ints], used: Sequence[Ints], *, number: int) -> None:
@@ -96,13 +95,9 @@ OwnAmounts = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """How to order trees and candidates.
+    """How to order trees and candidates: by a profile, and by places with the traits of levels, outermost first.
 
-    Args:
-        profile: what is best.
-        levels: the traits of the places that compactness counts, outermost first.
-        near_equal: trees whose scores differ by no more points may be swapped.
-        seed: decides which of them are; None leaves them in order.
+    Trees whose scores differ by no more than ``near_equal`` points may be swapped, as the seed decides, if any.
     """
 
     profile: RankingProfile
@@ -119,8 +114,7 @@ class Ranking:
 class Shared(NamedTuple):
     """What sharing providers may serve of a request, and the ``least`` of each class that a tree gives, if it does.
 
-    ``alone``: they may serve it alone with a tree other than theirs, and perhaps not with their own. Then the sums of a
-    tree do not bound its best candidate.
+    ``alone``: they may serve it alone with a tree not theirs. Then its sums do not bound its best candidate.
     """
 
     least: Mapping[str, int]
@@ -130,17 +124,9 @@ class Shared(NamedTuple):
 class TreeScores:
     """The scores of trees for one request.
 
-    Without sharing providers, trees have scores. With them, candidates do, by their own parts, and a tree's score is
-    only an upper bound.
-
-    Args:
-        requested: how much is asked for of each class in all.
-        ranking: what is best.
-        families: every class that providers may have; needed where the profile names scarce resources by family.
-        fragmentation: what the request does to the devices of trees; None if the profile ignores that.
-        shared: what sharing providers may serve; None if there are none.
-        varies: whether the amounts are those of one candidate, and others take more or less; trees are then judged by
-            the same classes for all of them.
+    Without sharing providers, trees have scores. With what is ``shared``, candidates do, by their own parts, and a
+    tree's score is only an upper bound. ``families`` is every class that providers may have, needed where the profile
+    names scarce resources by family. If it ``varies``, ``requested`` is what one candidate takes, others more or less.
     """
 
     def __init__(
@@ -203,10 +189,7 @@ class TreeScores:
             self._fragmentation.prefer(tree)
 
     def keys(self, roots: Ints, capacity: Sequence[Ints], used: Sequence[Ints]) -> KeyColumns:
-        """Return the keys of trees before they are searched, with upper bounds as their scores.
-
-        ``roots`` ascend; ``capacity`` and ``used`` have a column for each of the classes.
-        """
+        """Return the keys of trees, by ascending root, before they are searched: their scores are upper bounds."""
         if self._shared and self._shared.alone and self.tell_trees_apart:
             return all_alike(roots, -MAX_SCORE - self._near_equal - 1)
         scorer = self._scorers[None]
@@ -285,10 +268,7 @@ def all_alike(roots: Ints, negated: float) -> KeyColumns:
 
 
 class ScoresByCount(TreeScores):
-    """The scores of trees for a request that takes more where there is more: of trees there are only bounds.
-
-    The arguments are those of ``TreeScores``, for the least that is asked for.
-    """
+    """The scores of trees for a request that takes at least so much, more where there is more: only bounds on trees."""
 
     signature = None
 
@@ -338,10 +318,7 @@ def amounts_of(plan: Plan) -> Mapping[str, int]:
 
 
 def shared_by(reader: TreeReader, *, is_simple: bool = True) -> Shared | None:
-    """Return what sharing providers may serve of a request, for its scores; None if no provider shares.
-
-    ``is_simple``: each slot takes one provider, and no tree that may serve is left out.
-    """
+    """Return what sharing providers may serve of a request; ``is_simple``: by one provider a slot, in any tree."""
     if not reader.shares:
         return None
     plan, request, demands = reader.plan, reader.plan.request, reader.shared_demands

@@ -24,17 +24,11 @@ from placement.domain.quantities import ResourceAmounts, summed
 
 
 class Score(NamedTuple):
-    """How good a candidate is. Parts that the profile leaves out are None.
+    """How good a candidate is, each part from 0 to 100; None for one that the profile leaves out.
 
-    Args:
-        total: the weighted mean of the parts; 0 if the profile has none.
-        fit, sra: the strategy fit of the provider tree.
-        raw_fit, raw_sra: the same as Volcano's plugin states it, from 0 to 100 times the weight.
-        compactness: how few places of each level the candidate touches.
-        fragmentation: how useful what it leaves of devices is for expected work.
-        touched: how many places it touches of each level, outermost first.
-        keeps_proportion: whether it leaves the reserve of scarce resources intact. Candidates that break it come last,
-            whatever their total, or are left out.
+    The total is their weighted mean. ``raw_fit`` and ``raw_sra`` are as Volcano's plugin states them, up to 100 times
+    the weight. Compactness is how few places of each level are ``touched``, outermost first; fragmentation how useful
+    the devices left are for expected work. Candidates that break the proportion come last, or are left out.
     """
 
     total: float
@@ -55,10 +49,9 @@ class Score(NamedTuple):
 
 
 class CandidateScorer:
-    """Scores candidates that take the same amounts, on any tree.
+    """Scores candidates that take the same amounts, on any tree, which itself gives its ``own`` of these.
 
-    ``own`` is what the tree itself gives of what is requested; sharing providers give the rest. ``families`` is every
-    class that trees may have, needed where the profile names scarce resources by family.
+    ``families`` is every class that trees may have, needed where the profile names scarce resources by family.
     """
 
     def __init__(
@@ -75,13 +68,9 @@ class CandidateScorer:
     def score(
         self, capacities: Sequence[int], used: Sequence[int], touched: Counts, fragmentation: float | None = None
     ) -> Score:
-        """Return the score of a candidate.
+        """Return the score of a candidate, given what its tree has and uses without it of each of the classes.
 
-        Args:
-            capacities: what the tree has of each of the classes.
-            used: what is in use of it, without the candidate.
-            touched: how many places of each level it touches; none is as compact as one.
-            fragmentation: what it leaves of devices, from 0 to 100 (``candidates.fragmentation``); None if unknown.
+        ``fragmentation`` is what it leaves of devices, from 0 to 100; None if unknown.
         """
         scorer, amounts = self._scorer, (capacities, used)
         points = (scorer.score(*amounts), scorer.fit(*amounts), scorer.sra(*amounts))
@@ -159,8 +148,7 @@ NO_TREE = -1
 class TakenRows(Generic[Provider]):
     """What requests take: a row for each provider, by id or by uuid, of each request, in their order.
 
-    ``sizes`` has the number of rows of each request; ``amounts`` the index of what each row takes among the
-    ``distinct`` amounts: most requests of a scheduler take the same.
+    ``sizes`` has the number of rows of each request, ``amounts`` the index among the ``distinct`` amounts of each row.
     """
 
     sizes: Sequence[int]

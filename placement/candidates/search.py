@@ -54,17 +54,10 @@ def found_candidates(
     breadth_first: bool,
     limits: SearchLimits = LIMITS,
 ) -> list[Candidate]:
-    """Return as many candidates of a plan as are wanted, but no more than one answer may hold.
+    """Return as many candidates of a plan as are wanted, None for all, but no more than one answer may hold.
 
-    Mark the budget as hit if that cap cuts off any.
-
-    Args:
-        reader: narrows the trees to those in which every demand of the plan has a provider, and reads them.
-        order: the order in which it does; None for candidates in id order.
-        budget: limits the steps of the search.
-        limit: how many candidates to return; None for all of them.
-        breadth_first: whether each tree's first candidate comes before any tree's second.
-        limits: how large an answer may be.
+    Mark the budget as hit if that cap cuts off any. Without an order, trees come by id; with ``breadth_first``, each
+    tree's first candidate comes before any tree's second.
     """
     room = max(1, limits.placements // max(1, len(reader.plan.slots)))
     trees = _by_id(reader, budget, limit) if order is None else _best_first(order, budget, room)
@@ -99,10 +92,7 @@ def _best_first(order: TreeOrder, budget: RequestBudget, room: int) -> Iterator[
 
 
 def _walked(compositions: Iterable[TreeWithChoices], *, breadth_first: bool) -> Iterator[Candidate]:
-    """Yield the candidates of trees composed lazily, depth or breadth first, without duplicates.
-
-    Candidates of sharing providers alone can be found in several trees.
-    """
+    """Yield the candidates of trees composed lazily, once each: several trees may have those of sharing ones alone."""
     listed = set[Choice]()
     of_pools: dict[tuple[tuple[int, ...], ...], Iterator[Choice]] = {}
 
@@ -259,10 +249,7 @@ class _PooledRanking:
         return tuple(map(sum, zip(self._nothing, *parts, strict=True)))
 
     def _only_own_part(self, tree: Tree) -> OwnAmounts | None:
-        """Return the own part of all candidates of a tree without any of sharing providers alone; None if they differ.
-
-        Candidates differ only where a provider of the tree and one of another tree may give the same.
-        """
+        """Return the own part of all candidates of a tree; None if they differ, by who gives the same."""
         parts = []
         for _index, demand, amounts in self._taking:
             is_own = {_is_own(provider, tree) for provider in tree.options[demand]}

@@ -109,10 +109,7 @@ class Serving:
         self.overlay = overlay
 
     def under(self, overlay: Overlay, class_ids: Mapping[str, int]) -> "Serving":
-        """Return the same in the cloud as it would be, given the ids of all classes of which another amount is in use.
-
-        Must not be repeated: an overlay says what differs from a snapshot.
-        """
+        """Return the same under an overlay, given the ids of the classes that it changes; must not be repeated."""
         columns = with_changes(self.columns, overlay, class_ids)
         return Serving(self.plan, self.ids, columns=columns, sets=self.sets, adds_up=self._adds_up, overlay=overlay)
 
@@ -138,9 +135,9 @@ class Serving:
         return None
 
     def providers(self, demand: Demand, at: Ints | None = None, *, sharing: bool = False) -> Ints:
-        """Return the positions of the providers that can serve a demand, in ascending order, of some or all.
+        """Return the positions of those of some, or all, that can serve a demand, ascending.
 
-        If they are to share, a membership of their root does not count.
+        The aggregates of a root do not count if they are to share.
         """
         return self._meeting(demand, at, [rule for _name, rule in self.rules(demand)], sharing=sharing)
 

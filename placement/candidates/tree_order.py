@@ -41,11 +41,7 @@ def best_first(portions: Iterable[Portion], compose: Callable[[Key, Tree], Itera
 
     A tree's key, known before it is composed, is a lower bound on the keys of everything in it. A tree is composed only
     once no unread tree can precede it, and a result is yielded only once no unread or uncomposed tree can (a threshold
-    algorithm).
-
-    Args:
-        portions: the trees, most promising first.
-        compose: composes a tree, given its key. No two of all results have equal keys.
+    algorithm). Portions come most promising first, and no two of all results have equal keys.
     """
     waiting: list[tuple[Key, Tree]] = []
     composed: list[Ranked] = []
@@ -157,10 +153,7 @@ def tree_keys(reader: TreeReader, scores: TreeScores, trees: Ints | None = None)
 
 
 def kept_order(reader: TreeReader, scores: TreeScores, kept: KeptInState) -> KeyOrder | None:
-    """Return the keys of all trees, working out only those of trees that have changed; None without a use.
-
-    In order are those of trees that have an inventory of what is asked for.
-    """
+    """Return the keys of all trees, those of what is asked for in order; only changes are worked out. None: no use."""
     if scores.signature is None or not scores.classes or not scores.requested:
         return None
     ids = reader.class_ids({*scores.classes, *scores.requested})
@@ -195,10 +188,9 @@ class LeastPlaces(NamedTuple):
 
 
 def least_places(serving: Serving, demands: CountedDemands, *, levels: Sequence[int | None]) -> LeastPlaces | None:
-    """Return, for each tree, a lower bound on the places touched at each level.
+    """Return, for each tree, a lower bound on the places touched at each level, given the ids of their traits.
 
-    None if other trees share providers that are counted, because a tree alone does not decide then. ``levels`` has the
-    trait ids of the levels, outermost first, None for one that does not exist.
+    None if sharing providers are counted, because a tree alone does not decide then.
     """
     if any(serving.sharing.options[demand] for demand, _number in demands):
         return None
@@ -221,11 +213,7 @@ def least_places(serving: Serving, demands: CountedDemands, *, levels: Sequence[
 def fewest_places(places: Ints, sizes: Ints, trees: Ints, *, needed: Ints) -> Ints:
     """Return for each tree how many of its places, the largest first, it takes to have as many providers as needed.
 
-    Args:
-        places: the positions of the places.
-        sizes: how many providers lie in each, by position.
-        trees: the tree of each position.
-        needed: the number of providers by tree.
+    Given are the positions of places, and by position how many providers lie in each, and the trees.
 
     >>> trees = np.array([0, 0, 0, 1])
     >>> fewest_places(np.arange(4), np.array([2, 1, 3, 1]), trees, needed=np.array([4, 0])).tolist()
@@ -242,8 +230,7 @@ def fewest_places(places: Ints, sizes: Ints, trees: Ints, *, needed: Ints) -> In
 class TreeOrder:
     """The trees of a cloud for one request, by what they can score at most; ``limit`` candidates are wanted, or all.
 
-    ``kept`` keeps the keys of trees for scores that were asked for before. ``least`` returns bounds on the places
-    touched in each tree, if there are any; it is None if places never tell.
+    ``least`` returns bounds on the places touched in each tree, if there are any; None if places never tell.
     """
 
     def __init__(
@@ -299,10 +286,7 @@ class TreeOrder:
         return [root for _fails, _negated, root in KeyQueue(order, filters=self.scores.filters)]
 
     def final(self, key: Key, counts: Counts, *, is_as_read: bool = True) -> Key:
-        """Return the key of a result, given its tree's, and how many places of each level it touches.
-
-        The key of a tree that has changed since it was read accounts for no places.
-        """
+        """Return the key of a result that touches so many places, given its tree's, which knows none if it changed."""
         fails, negated, root = key
         self.note(counts)
         if is_as_read:

@@ -18,10 +18,7 @@ BITS = 63
 
 
 class Layout:
-    """The places of some providers of a cloud, given by position, ascending.
-
-    ``levels`` has for each level, outermost first, which providers are its places; None for nobody.
-    """
+    """The places of some providers of a cloud, given by ascending position, and who is a place of each level."""
 
     def __init__(self, providers: ProviderColumns, at: Ints, levels: Sequence[Flags | None]) -> None:
         self._providers = providers
@@ -100,21 +97,17 @@ def _sharing_no_place(
 
 
 class TreeServers(NamedTuple):
-    """The indices of trees in which every demand has a provider, and the positions of own ones for each demand.
-
-    Providers of other trees may be among these.
-    """
+    """The indices of trees in which every demand has a provider, and the positions of own ones, of more trees."""
 
     complete: Ints
     own: Sequence[Ints]
 
 
 class TreeReader:
-    """Takes from columns the trees in which every demand of a plan has a provider.
+    """Takes from columns the trees in which every demand of a plan has a provider, with all that composing needs.
 
-    Whatever depends on several providers at once (summed amounts, ties, isolation) is not checked yet. A tree comes
-    with all that composing needs, and laid out if places matter. ``class_ids`` returns the ids of those classes, by
-    name, that exist.
+    Whatever depends on several providers at once (summed amounts, ties, isolation) is not checked yet. ``class_ids``
+    returns the ids of those classes, by name, that exist.
     """
 
     def __init__(
