@@ -27,7 +27,7 @@ from placement.domain.search_plan import CandidateRequest, Plan
 from placement.errors import OutOfSteps
 from placement.services.allocation_candidates import Answer, CandidateQuestion, allocation_candidates
 from placement.services.answer_texts import TextsOfTree, WrittenAnswer, WrittenForm, candidates_or_texts
-from placement.store.search.summaries import StockRow, Summaries, TreeMember
+from placement.store.search.names import StockRow, Summaries, TreeMember
 from placement.telemetry.record import SearchSeen
 
 Part = TypeVar("Part")

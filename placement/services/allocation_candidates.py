@@ -23,8 +23,7 @@ from placement.errors import OutOfSteps
 from placement.services.cloud_cache import cloud_in, ids_in
 from placement.services.fragmentation import FragmentationJudge
 from placement.store.connection.database import Transaction, reads_anywhere
-from placement.store.search.names import Named, named_providers
-from placement.store.search.summaries import Summaries, TreeMember, tree_summaries
+from placement.store.search.names import Named, Summaries, TreeMember, named_providers, tree_summaries
 
 
 @dataclass(frozen=True, slots=True)

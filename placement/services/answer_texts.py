@@ -25,7 +25,7 @@ from placement.domain.tree import Tree
 from placement.services.allocation_candidates import Answer, CandidateQuestion, answer_to
 from placement.services.cloud_cache import cloud_in, ids_in
 from placement.store.connection.database import Transaction, reads_anywhere
-from placement.store.search.summaries import tree_summaries
+from placement.store.search.names import tree_summaries
 
 MOST_WITHOUT_LIMIT = 8 << 20
 """How much one request without a limit, which looks at all trees, may take, in bytes."""

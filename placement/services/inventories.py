@@ -14,7 +14,6 @@ from placement.errors import ConcurrentUpdate, Invalid, InventoryInUse, NotFound
 from placement.store import allocations
 from placement.store import inventories as store
 from placement.store.connection.database import Transaction, reads, reads_once, writes
-from placement.store.inventories import ProviderInventories
 from placement.store.providers import LockedProvider, advance_generation, advance_provider, locked_provider
 from placement.store.resource_classes import claimed_class_ids
 
@@ -38,23 +37,16 @@ class NewInventories:
         return None
 
 
+stock = reads_once(store.stock)
+
+
 @reads_once
 def inventory(tx: Transaction, uuid: str, class_name: str) -> tuple[Inventory, int, datetime | None]:
     """Return a provider's inventory of one class, the provider's generation, and when the inventory was changed."""
-    stocked = _stock(tx, uuid)
+    stocked = store.stock(tx, uuid)
     if class_name not in stocked.inventories:
         raise NotFound(f"No inventory of class {class_name} for {uuid}")
     return stocked.inventories[class_name], stocked.generation, stocked.modified[class_name]
-
-
-def _stock(tx: Transaction, uuid: str) -> ProviderInventories:
-    stocked = store.stock(tx, uuid)
-    if stocked is None:
-        raise ProviderNotFound(uuid)
-    return stocked
-
-
-stock = reads_once(_stock)
 
 
 @writes

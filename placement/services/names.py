@@ -3,15 +3,20 @@
 from collections.abc import Collection
 
 from placement.domain.names import is_custom, is_valid_custom
-from placement.errors import Conflict, Invalid, NotFound, ProviderNotFound
+from placement.errors import Conflict, Invalid
 from placement.store import marks as store
 from placement.store import resource_classes as class_store
 from placement.store.connection.database import Transaction, reads, reads_once, writes
-from placement.store.marks import Membership, ProviderTraits, Trait
+from placement.store.marks import ProviderTraits, Trait
 from placement.store.providers import advance_generation, locked_provider, locked_provider_at
 from placement.store.resource_classes import ResourceClass
 
 resource_classes = reads(class_store.all_classes)
+resource_class = reads(class_store.required_class)
+traits = reads(store.traits_matching)
+trait = reads_once(store.required_trait)
+provider_traits = reads_once(store.traits_of)
+membership = reads_once(store.membership)
 
 
 @writes
@@ -30,13 +35,13 @@ def ensure_class(tx: Transaction, name: str) -> bool:
 @writes
 def rename_class(tx: Transaction, name: str, new_name: str) -> ResourceClass:
     """Rename a custom resource class."""
-    existing = _existing_class(tx, name)
+    existing = class_store.required_class(tx, name)
     if not is_custom(name):
         raise Invalid(f"Cannot update standard resource class {name}")
     if new_name != name and class_store.class_named(tx, new_name):
         raise Conflict(f"Resource class already exists: {new_name}")
     class_store.rename_class(tx, existing.id, new_name)
-    return _existing_class(tx, new_name)
+    return class_store.required_class(tx, new_name)
 
 
 @writes
@@ -44,31 +49,12 @@ def delete_class(tx: Transaction, name: str) -> None:
     """Delete a custom resource class that no inventory uses."""
     # Locked first, so that the check sees the inventories of transactions that had locked it, and the journal tells of
     # the last of them before it tells that the name is gone.
-    existing = class_store.locked_class(tx, name)
-    if existing is None:
-        raise _unknown(name)
+    existing = class_store.required_class(tx, name, locked=True)
     if not is_custom(name):
         raise Invalid(f"Error in delete resource class: Cannot delete standard resource class {name}.")
     if class_store.is_in_use(tx, existing.id):
         raise Conflict(f"Error in delete resource class: Class is in use in inventory: {name}")
     class_store.delete_class(tx, existing.id)
-
-
-def _existing_class(tx: Transaction, name: str) -> ResourceClass:
-    existing = class_store.class_named(tx, name)
-    if existing is None:
-        raise _unknown(name)
-    return existing
-
-
-resource_class = reads(_existing_class)
-
-
-def _unknown(name: str) -> NotFound:
-    return NotFound(f"No such resource class {name}.")
-
-
-traits = reads(store.traits_matching)
 
 
 @writes
@@ -83,28 +69,18 @@ def ensure_trait(tx: Transaction, name: str) -> tuple[Trait, bool]:
     if existing is not None:
         return existing, False
     is_new = store.insert_trait(tx, name)
-    return _existing(tx, name), is_new
+    return store.required_trait(tx, name), is_new
 
 
 @writes
 def delete_trait(tx: Transaction, name: str) -> None:
     """Delete a custom trait that no provider has."""
-    existing = _existing(tx, name)
+    existing = store.required_trait(tx, name)
     if not is_custom(name):
         raise Invalid(f"Cannot delete standard trait {name}.")
     if store.is_in_use(tx, existing.id):
         raise Conflict(f"The trait {name} is in use by a resource provider.")
     store.delete_trait(tx, existing.id)
-
-
-def _existing(tx: Transaction, name: str) -> Trait:
-    existing = store.trait_named(tx, name)
-    if existing is None:
-        raise NotFound(f"No such trait(s): {name}.")
-    return existing
-
-
-trait = reads_once(_existing)
 
 
 @writes
@@ -126,25 +102,6 @@ def clear_provider_traits(tx: Transaction, uuid: str) -> None:
     provider = locked_provider(tx, uuid)
     if store.replace_provider_traits(tx, provider.id, ()):
         advance_generation(tx, provider.id, expected=provider.generation)
-
-
-def _of_provider(tx: Transaction, uuid: str) -> ProviderTraits:
-    existing = store.traits_of(tx, uuid)
-    if existing is None:
-        raise ProviderNotFound(uuid)
-    return existing
-
-
-provider_traits = reads_once(_of_provider)
-
-
-@reads_once
-def membership(tx: Transaction, uuid: str) -> Membership:
-    """Return the aggregates of a provider."""
-    existing = store.membership(tx, uuid)
-    if existing is None:
-        raise ProviderNotFound(uuid)
-    return existing
 
 
 @writes

@@ -111,8 +111,7 @@ def _locked_tree(tx: Transaction, uuid: str) -> _LockedTree:
 def _set_disabled(tx: Transaction, root: LockedProvider, *, is_disabled: bool) -> bool:
     """Give the root the trait of disabled hosts, or take it; tell whether anything changed."""
     trait = tx.names.traits.ids(tx.connection, [DISABLED])[DISABLED]
-    has = marks.traits_of(tx, root.uuid)
-    present = {mark.id for mark in has.traits} if has else set()
+    present = {mark.id for mark in marks.traits_of(tx, root.uuid).traits}
     trait_ids = present | {trait} if is_disabled else present - {trait}
     return marks.replace_provider_traits(tx, root.id, trait_ids)
 

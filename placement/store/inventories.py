@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import bindparam, delete, exists, func, select, update
 
 from placement.domain.inventory import Inventory
+from placement.errors import ProviderNotFound
 from placement.store.connection.database import Transaction
 from placement.store.connection.statements import PreparedStatement, row_insert
 from placement.store.tables import allocations, drained_inventories, inventories, resource_classes, resource_providers
@@ -102,11 +103,11 @@ class ProviderInventories:
     modified: Mapping[str, datetime | None]
 
 
-def stock(tx: Transaction, uuid: str) -> ProviderInventories | None:
-    """Return the inventories of the provider with this uuid, or None if there is no such provider."""
+def stock(tx: Transaction, uuid: str) -> ProviderInventories:
+    """Return the inventories of the provider with this uuid; ProviderNotFound if there is none."""
     rows = tx.rows(_STOCK, {"uuid": uuid})
     if not rows:
-        return None
+        raise ProviderNotFound(uuid)
     return ProviderInventories(
         generation=rows[0][0],
         inventories={row[1]: Inventory(*row[3:]) for row in rows if row[1] is not None},

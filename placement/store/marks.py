@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Column, Select, Table, bindparam, case, delete, exists, func, select
 
 from placement.domain.names import CUSTOM_PREFIX
+from placement.errors import NotFound, ProviderNotFound
 from placement.store.connection.database import Transaction
 from placement.store.connection.statements import (
     NO_VALUES,
@@ -93,6 +94,13 @@ def trait_named(tx: Transaction, name: str) -> Trait | None:
     return next(iter(_traits_in(tx, _BY_NAME, {"name": name})), None)
 
 
+def required_trait(tx: Transaction, name: str) -> Trait:
+    """Return the trait with this name; NotFound if there is none."""
+    if trait := trait_named(tx, name):
+        return trait
+    raise NotFound(f"No such trait(s): {name}.")
+
+
 def traits_named(tx: Transaction, names: Collection[str]) -> list[Trait]:
     """Return those of the traits that exist."""
     return [Trait(*row) for row in _BY_NAMES.rows(tx.connection, set(names))]
@@ -113,11 +121,11 @@ def delete_trait(tx: Transaction, id_: int) -> None:
     tx.execute(delete(traits).where(TRAIT.id == id_))
 
 
-def traits_of(tx: Transaction, uuid: str) -> ProviderTraits | None:
-    """Return the traits of the provider with this uuid, or None if there is no such provider."""
+def traits_of(tx: Transaction, uuid: str) -> ProviderTraits:
+    """Return the traits of the provider with this uuid; ProviderNotFound if there is none."""
     rows = tx.rows(_TRAITS_OF, {"uuid": uuid})
     if not rows:
-        return None
+        raise ProviderNotFound(uuid)
     return ProviderTraits(rows[0][0], [Trait(*row[1:]) for row in rows if row[1] is not None])
 
 
@@ -177,11 +185,11 @@ class Membership:
     aggregates: list[str]
 
 
-def membership(tx: Transaction, uuid: str) -> Membership | None:
-    """Return the aggregates of the provider with this uuid, or None if there is no such provider."""
+def membership(tx: Transaction, uuid: str) -> Membership:
+    """Return the aggregates of the provider with this uuid; ProviderNotFound if there is none."""
     rows = tx.tuples(_MEMBERSHIP, {"uuid": uuid})
     if not rows:
-        return None
+        raise ProviderNotFound(uuid)
     return Membership(rows[0][0], [aggregate for _, aggregate in rows if aggregate is not None])
 
 

@@ -9,6 +9,7 @@ import os_resource_classes
 from sqlalchemy import Select, case, delete, exists, func, select, update
 
 from placement.domain.names import is_custom
+from placement.errors import NotFound
 from placement.store.connection.database import Transaction
 from placement.store.connection.statements import KeyedStatement, insert_unless_exists
 from placement.store.tables import inventories, resource_classes
@@ -45,9 +46,15 @@ def class_named(tx: Transaction, name: str) -> ResourceClass | None:
     return next(iter(_classes_in(tx, _ALL.where(_RC.name == name))), None)
 
 
-def locked_class(tx: Transaction, name: str) -> ResourceClass | None:
-    """Return the class with this name, or None; wait for those that give it to a provider, and keep others from it."""
-    return next(iter(_classes_in(tx, _ALL.where(_RC.name == name).with_for_update())), None)
+def required_class(tx: Transaction, name: str, *, locked: bool = False) -> ResourceClass:
+    """Return the class with this name; NotFound if there is none.
+
+    Once it is ``locked``, those that give it to a provider have ended, and others wait.
+    """
+    query = _ALL.where(_RC.name == name)
+    for resource_class in _classes_in(tx, query.with_for_update() if locked else query):
+        return resource_class
+    raise NotFound(f"No such resource class {name}.")
 
 
 def claimed_class_ids(tx: Transaction, names: Collection[str]) -> dict[str, int]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from placement.allocators import natural_key
 from placement.domain.tree import with_all_above, without_cycles
 from placement.services.scores import CandidateInDetail, Trial
-from placement.store.search.summaries import StockRow
+from placement.store.search.names import StockRow
 
 MAX_NODES = 40
 """How many nodes that give nothing are drawn in a tree; those that give, and their ancestors, always are."""

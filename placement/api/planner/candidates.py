@@ -35,7 +35,7 @@ from placement.services.planner.candidates import PlannedCandidate, PlannerAnswe
 from placement.services.planner.questions import AS_THEY_ARE, PlannerOptions
 from placement.settings.planner.document import IMPORT_HINT
 from placement.settings.planner.profiles import inline_profile
-from placement.store.search.summaries import Summaries
+from placement.store.search.names import Summaries
 
 INLINE_PROFILE = "placement:planner:inline_profile"
 """The rule for requests that define a profile."""

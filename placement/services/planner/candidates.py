@@ -33,8 +33,7 @@ from placement.services.planner.questions import (
     question_for,
 )
 from placement.store.connection.database import Transaction, reads_anywhere
-from placement.store.search.names import named_providers
-from placement.store.search.summaries import Summaries, TreeMember, tree_summaries
+from placement.store.search.names import Summaries, TreeMember, named_providers, tree_summaries
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,31 +5,34 @@ planned one after the other; if one finds nothing beside the others, all ways to
 hosts do not hold their members, the search learns that and starts again.
 """
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain, islice
+from typing import NamedTuple
 
 from placement.allocators import Budget
+from placement.allocators.fabric import Fabric
 from placement.allocators.fabric.search import MembersByKind, Mix, Posting, Site
 from placement.candidates.compose.proposals import ProposalComposer
+from placement.candidates.compose.slots import CanonicalForm
 from placement.candidates.planner.planner_search import PlannerSearch
 from placement.candidates.planner.planner_trees import HostSketch, read_off
 from placement.candidates.planner.question import PlannerQuestion
-from placement.domain.tree import Overlay
-from placement.services.planner.gang import PLACES_OF_A_GANG, ClaimMember, Draft, Drafting, GangSearch, draft_of
-
-if TYPE_CHECKING:
-    from placement.candidates.compose.slots import CanonicalForm
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping
-from dataclasses import replace
-from itertools import chain
-
-from placement.allocators.fabric import Fabric
 from placement.domain.planner_request import FabricLevel, GangRules, names_of_hosts
-from placement.services.planner.gang import GangPlan, Located, one_by_one
+from placement.domain.tree import Overlay
+from placement.services.planner.gang import (
+    PLACES_OF_A_GANG,
+    ClaimMember,
+    Draft,
+    Drafting,
+    GangPlan,
+    GangSearch,
+    Located,
+    draft_of,
+    one_by_one,
+)
 from placement.services.planner.refusals import NoCandidate, refusal, refusal_of_gang, shortage
 from placement.store.connection.database import Transaction
 from placement.store.marks import hosts_in
@@ -51,8 +54,8 @@ class HostRoom:
     members: Sequence[ClaimMember]
     drafts: list[Draft] = field(default_factory=list)
     """The drafts of members on the hosts of the last query, host by host."""
-    _filled_hosts: "dict[CanonicalForm, dict[Mix, _HostWithMembers | None]]" = field(default_factory=dict)
-    _models: "dict[CanonicalForm, HostSketch]" = field(default_factory=dict)
+    _filled_hosts: dict[CanonicalForm, dict[Mix, _HostWithMembers | None]] = field(default_factory=dict)
+    _models: dict[CanonicalForm, HostSketch] = field(default_factory=dict)
     _tries: Budget = field(default_factory=lambda: Budget(PLACES_OF_A_GANG))
     _is_certain: bool = True
 
@@ -219,7 +222,7 @@ class _FabricSearch:
         return sorted({name for kind in self.kinds for name in kind.requested})
 
     @cached_property
-    def _together(self) -> "Located | None":
+    def _together(self) -> Located | None:
         """The places in which members lie together; None if they may lie anywhere."""
         together = self.rules.together
         # A preference for few hosts holds anywhere, so it needs no places.
@@ -228,7 +231,7 @@ class _FabricSearch:
         return located(self.drafting.tx, together.level)
 
     @cached_property
-    def _separating(self) -> "Located | None":
+    def _separating(self) -> Located | None:
         """The places in which members lie apart; None if they need not."""
         return located(self.drafting.tx, self.rules.separate_level) if self.rules.separate_level else None
 

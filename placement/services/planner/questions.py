@@ -22,8 +22,7 @@ from placement.services.fragmentation import FragmentationJudge
 from placement.store.allocations import held_by
 from placement.store.connection.database import Transaction
 from placement.store.resource_classes import all_classes
-from placement.store.search.names import roots_by_aggregate, roots_of_providers
-from placement.store.search.summaries import tree_summaries
+from placement.store.search.names import roots_by_aggregate, roots_of_providers, tree_summaries
 
 
 @dataclass(frozen=True, slots=True)
