@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from placement.allocators.entries import best_match
+from placement.allocators import best_match
 from placement.allocators.fragmentation.hosts import DeviceTask, FragmentationSettings, FreeDevice, FreeHost
 from placement.allocators.fragmentation.outlook import DIGITS, Outlook, tidiness
 from placement.candidates.tree_reader import TreeReader

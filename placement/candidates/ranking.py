@@ -13,8 +13,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from placement.allocators.ranking_profile import MAX_COMPACTNESS, Counts, RankingProfile, compactness
-from placement.allocators.strategy_fit.scorer import NodeScorer, OwnPart
+from placement.allocators.ranking_profile import (
+    MAX_COMPACTNESS,
+    Counts,
+    NodeScorer,
+    OwnPart,
+    RankingProfile,
+    compactness,
+)
 from placement.candidates.fragmentation import TreeFragmentation
 from placement.candidates.tree_reader import TreeReader
 from placement.cloud.providers import Flags, Floats, Ints
@@ -210,7 +216,7 @@ class TreeScores:
         return keys._replace(negated=keys.negated - jitter)
 
     def _scorer(self, own: OwnPart) -> NodeScorer:
-        return self._profile.scorers.scorer(self.requested, self._families, own)
+        return self._profile.scorer(self.requested, self._families, own)
 
     def weight(self, row: Sequence[int], taken: OwnAmounts) -> tuple[bool, float]:
         """Tell whether candidates break a proportion, and return their negated score if compact.

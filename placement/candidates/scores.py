@@ -14,8 +14,14 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from placement.allocators.ranking_profile import MAX_COMPACTNESS, Counts, RankingProfile, compactness
-from placement.allocators.strategy_fit.scorer import OwnPart, ScoredNode
+from placement.allocators.ranking_profile import (
+    MAX_COMPACTNESS,
+    Counts,
+    OwnPart,
+    RankingProfile,
+    ScoredNode,
+    compactness,
+)
 from placement.candidates.fragmentation import DeviceJudge
 from placement.candidates.ranking import MAX_SCORE, ColumnScores
 from placement.cloud.columns import CloudColumns, TreeSums
@@ -57,7 +63,7 @@ class CandidateScorer:
     def __init__(
         self, profile: RankingProfile, requested: ResourceAmounts, own: ResourceAmounts, families: Iterable[str] = ()
     ) -> None:
-        self._scorer = profile.scorers.scorer(requested, frozenset(families), OwnPart.exactly(own))
+        self._scorer = profile.scorer(requested, frozenset(families), OwnPart.exactly(own))
         self.classes = self._scorer.classes
         """The classes whose capacity and usage a tree is judged by, in this order."""
         self._per_point = MAX_SCORE / float(profile.maximum) if profile.maximum else 0.0

@@ -14,7 +14,7 @@ from weakref import ref
 
 import numpy as np
 
-from placement.allocators.entries import WILDCARD
+from placement.allocators import WILDCARD
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.planner.planner_trees import ProviderNames
 from placement.candidates.serving import Serving

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from placement.allocators.entries import best_match
+from placement.allocators import best_match
 from placement.allocators.fragmentation.hosts import DeviceSupply, DeviceTask, FragmentationSettings
 from placement.allocators.fragmentation.mix import LearntMix, size_of, work_of
 from placement.allocators.fragmentation.outlook import Outlook

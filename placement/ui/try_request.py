@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from flask import Response, url_for
 
-from placement.allocators.entries import Number
+from placement.allocators import Number
 from placement.allocators.ranking_profile import RankingProfile
 from placement.api.call import Call, root_url
 from placement.api.candidate_query import candidate_request

@@ -7,7 +7,7 @@ import pytest
 from flask import Flask
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit.profile import Fit, Profile
+from placement.allocators.strategy_fit import Fit, Profile
 from placement.settings import PlannerSettings, RankingSettings
 from tests.api.conftest import Api, with_limits, with_settings
 from tests.claims import change, error_of, set_inventories

@@ -9,7 +9,7 @@ from flask import Flask
 from sqlalchemy import text
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional
+from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.planner.planner_search import PlannerSearch
 from placement.candidates.ranking import Ranking

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit.profile import Fit, Preference, Profile
+from placement.allocators.strategy_fit import Fit, Preference, Profile
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.tree import Overlay
 from placement.errors import Unavailable

@@ -9,7 +9,7 @@ import pytest
 from flask import Flask
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit.profile import Fit, Preference, Profile
+from placement.allocators.strategy_fit import Fit, Preference, Profile
 from placement.services.journal import read_trail
 from placement.settings import DatabaseSettings, PlannerSettings, Settings
 from placement.store.connection.database import reads_anywhere

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit.profile import Fit, Preference, Profile
+from placement.allocators.strategy_fit import Fit, Preference, Profile
 from placement.app import create_app
 from placement.settings import Settings
 from tests import clouds

@@ -11,7 +11,7 @@ import pytest
 from placement.allocators.fair_share.queues import Queue, QueueCapacity, tree_of
 from placement.allocators.fair_share.tree import Branch
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
+from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, Sra
 from placement.api.planner.fair_share import tree_json
 from placement.cli.fair_share import tree_report
 from placement.domain.device_types import DeviceSettings, DeviceType

@@ -13,7 +13,7 @@ from fractions import Fraction
 from math import lcm
 from typing import NamedTuple
 
-from placement.allocators.entries import exact
+from placement.allocators import exact
 from placement.allocators.fair_share.tree import NO_LIMIT, Amounts, BranchNode, ClassWeight, Node
 
 BEGUN = Fraction(1, 2)

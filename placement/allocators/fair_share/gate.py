@@ -19,7 +19,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Literal, NamedTuple
 
-from placement.allocators.entries import Number, exact
+from placement.allocators import Number, exact
 from placement.allocators.fair_share.order import MAX_STEPS, Behind, Filling, Task, added, fill, order, want
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import SEPARATOR, Amounts, way

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from placement.allocators.entries import Number, exact
+from placement.allocators import Number, exact
 from placement.allocators.fair_share.tree import SEPARATOR, Amounts, Branch, Leaf, joined, way
 
 ROOT, DEFAULT_QUEUE = "root", "default"

@@ -17,8 +17,7 @@ from fractions import Fraction
 from functools import cache, cached_property
 from typing import Protocol, TypeVar, cast
 
-from placement.allocators import Budget, natural_key
-from placement.allocators.entries import Number, exact
+from placement.allocators import Budget, Number, exact, natural_key
 from placement.allocators.fair_share.fewest import Choices, Cost, FewestSearch, Kind, fewest
 from placement.allocators.fair_share.gate import is_next, overdraft
 from placement.allocators.fair_share.order import added

@@ -20,8 +20,7 @@ from heapq import heapify, heappop, heappush
 from operator import sub
 from typing import Any, NamedTuple
 
-from placement.allocators import natural_key
-from placement.allocators.entries import InvalidEntry, Number, check_number, exact
+from placement.allocators import InvalidEntry, Number, check_number, exact, natural_key
 
 Amounts = Mapping[str, int]
 """Resource class -> amount, in whole units."""

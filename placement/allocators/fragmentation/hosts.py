@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
-from placement.allocators.entries import InvalidEntry, Number, best_match, check_number
+from placement.allocators import InvalidEntry, Number, best_match, check_number
 
 
 class FreeDevice(NamedTuple):

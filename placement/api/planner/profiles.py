@@ -9,7 +9,7 @@ from flask import Response
 
 from placement.allocators.fragmentation.hosts import ExpectedWork, FragmentationSettings
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit.profile import Preference
+from placement.allocators.strategy_fit import Preference
 from placement.api.call import Call
 from placement.api.routing import planner_route
 from placement.domain.device_types import DeviceSettings, DeviceType

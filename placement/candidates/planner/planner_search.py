@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from operator import itemgetter
 
-from placement.allocators.strategy_fit.scorer import ScoredNode
+from placement.allocators.ranking_profile import ScoredNode
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.planner.planner_trees import MAX_BATCH, FormComposer, HostSketch, host_sketch, with_stocks
 from placement.candidates.planner.question import PlannerQuestion

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
+from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, Sra
 from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.compose.slots import RequestBudget
 from placement.candidates.ranking import ROOT, Key, Ranking, TreeScores, amounts_of

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from placement.allocators.entries import Number
+from placement.allocators import Number
 from placement.allocators.fair_share.gate import (
     Competitor,
     Decision,

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from placement.allocators.entries import Number
+from placement.allocators import Number
 from placement.allocators.fair_share import reclaim as library
 from placement.allocators.fair_share.reclaim import ClaimRights, Giving, Held
 from placement.allocators.fair_share.state import FairShares

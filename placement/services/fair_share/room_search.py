@@ -13,8 +13,7 @@ from functools import cached_property
 from heapq import heapify, heappop, heappush
 from itertools import count
 
-from placement.allocators import Budget
-from placement.allocators.entries import Number
+from placement.allocators import Budget, Number
 from placement.allocators.fair_share.fewest import Cost, FewestSearch
 from placement.allocators.fair_share.reclaim import (
     ClaimRights,

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from placement.allocators.entries import MAX_NUMBER
+from placement.allocators import MAX_NUMBER
 from placement.errors import ConfigurationError
 
 DEEPEST = 64

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from placement.allocators.fragmentation.hosts import FragmentationSettings
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit.profile import Fit, Preference, Proportional, Sra
+from placement.allocators.strategy_fit import Fit, Preference, Proportional, Sra
 from placement.domain.device_types import DeviceSettings, DeviceType
 from placement.settings.planner.values import DEFAULT_LEVELS, DEFAULT_LOCKS, FairShareSettings, PlannerSettings
 

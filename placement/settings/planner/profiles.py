@@ -11,10 +11,10 @@ from typing import Any
 
 import yaml
 
-from placement.allocators.entries import InvalidEntry, Number, resource_class
+from placement.allocators import InvalidEntry, Number, resource_class
 from placement.allocators.fragmentation.hosts import DeviceTask, ExpectedWork, FragmentationSettings
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
+from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, Sra
 from placement.domain.device_types import DeviceSettings
 from placement.settings.planner.document import DocumentEntry, Reader
 from placement.settings.planner.values import PlannerSettings

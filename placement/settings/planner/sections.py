@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from placement.allocators.entries import Number, exact
+from placement.allocators import Number, exact
 from placement.allocators.fair_share.queues import Contradiction, Queue, QueueCapacity, QueueTree, tree_of
 from placement.allocators.fair_share.tree import GREATEST_WEIGHT, LEAST_WEIGHT, SEPARATOR
 from placement.domain.device_types import DeviceSettings, DeviceType

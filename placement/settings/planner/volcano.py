@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from placement.allocators.entries import resource_class
+from placement.allocators import resource_class
 from placement.domain.device_types import DeviceSettings
 from placement.domain.quantities import quantity_in_manifest
 from placement.settings.planner.document import HIERARCHY

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
+from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, Sra
 from placement.api.routes import ROUTES
 from placement.api.routing import is_planner_path
 from placement.settings import PlannerApiSettings, PlannerSettings, RankingSettings

@@ -16,7 +16,7 @@ from flask import Flask
 from placement_scores import BREAKS_PROPORTION, SCORES_PATH, scores_body, weights_of
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
+from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, Sra
 from placement.settings import PlannerSettings
 from tests.api.conftest import Api, with_settings
 from tests.clouds import SHARES, allocate, provider

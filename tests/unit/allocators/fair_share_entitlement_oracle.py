@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from itertools import pairwise
 
-from placement.allocators.entries import exact
+from placement.allocators import exact
 from placement.allocators.fair_share.tree import Branch, Leaf, joined
 from tests.unit.allocators.fair_share_trees import leaf_paths
 

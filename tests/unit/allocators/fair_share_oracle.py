@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from placement.allocators.entries import exact
+from placement.allocators import exact
 from placement.allocators.fair_share.tree import Branch, Leaf, in_order, joined
 
 

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from placement.allocators import natural_key
-from placement.allocators.entries import best_match, exact
-from placement.allocators.strategy_fit.profile import MAX_NODE_SCORE, Fit, Profile, Proportional, Sra
-from placement.allocators.strategy_fit.scorer import ScoredNode, asked_amounts
+from placement.allocators import best_match, exact, natural_key
+from placement.allocators.ranking_profile import ScoredNode, asked_amounts
+from placement.allocators.strategy_fit import MAX_NODE_SCORE, Fit, Profile, Proportional, Sra
 
 NodeAmounts = Mapping[str, int]
 

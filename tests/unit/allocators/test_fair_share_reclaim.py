@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.entries import exact
+from placement.allocators import exact
 from placement.allocators.fair_share import fewest
 from placement.allocators.fair_share.gate import is_next, overdraft
 from placement.allocators.fair_share.reclaim import Held, queue_of, reclaim

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.entries import InvalidEntry
+from placement.allocators import InvalidEntry
 from placement.allocators.fragmentation.hosts import DeviceSupply, DeviceTask, FreeDevice, FreeHost
 from placement.allocators.fragmentation.outlook import CostWeights, Fragmentation, Offcuts, Outlook
 

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import pytest
 
-from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Sra
-from placement.allocators.strategy_fit.scorer import ScoredNode, scorer_for
+from placement.allocators.ranking_profile import NodeScorer, ScoredNode
+from placement.allocators.strategy_fit import Fit, Preference, Profile, Sra
 from tests.unit.allocators.strategy_fit_definitions import assess, best_first, can_serve
 
 FOO, T4, A10 = "CUSTOM_FOO", "CUSTOM_NVIDIA_COM_T4", "CUSTOM_NVIDIA_COM_A10"
@@ -26,7 +26,7 @@ def least(weight=1):
 def total(profile: Profile, requested: dict[str, int], node: ScoredNode) -> Fraction:
     """Return the score of a node, checking that the compiled form gives the same."""
     exact = assess(profile, requested, node).total
-    scorer = scorer_for(profile, requested)
+    scorer = NodeScorer(profile, requested)
     amounts = [tuple(side.get(name, 0) for name in scorer.classes) for side in (node.allocatable, node.used)]
     assert scorer.score(*amounts) == float(exact)
     return exact
@@ -345,10 +345,10 @@ def test_the_parts_of_an_assessment_are_on_their_own_scales() -> None:
 def test_a_profile_without_scores_says_0_of_0() -> None:
     verdict = assess(Profile(), {"VCPU": 4}, ScoredNode({"VCPU": 8}))
     assert (verdict.total, verdict.maximum, verdict.normalised, verdict.keeps_proportion) == (0, 0, 0, True)
-    scorer = scorer_for(Profile(), {"VCPU": 4})
+    scorer = NodeScorer(Profile(), {"VCPU": 4})
     assert (scorer.classes, scorer.score((), ())) == ((), 0.0)
 
 
 def test_a_negative_request_is_refused() -> None:
     with pytest.raises(ValueError, match="VCPU: a request cannot be negative, but is -1"):
-        scorer_for(Profile(), {"VCPU": -1})
+        NodeScorer(Profile(), {"VCPU": -1})

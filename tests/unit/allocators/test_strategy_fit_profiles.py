@@ -3,8 +3,8 @@
 import os_resource_classes
 import pytest
 
-from placement.allocators.entries import InvalidEntry, best_match, resource_class
-from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
+from placement.allocators import InvalidEntry, best_match, resource_class
+from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, Sra
 
 MOST = Preference("MostAllocated")
 

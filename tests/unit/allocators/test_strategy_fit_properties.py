@@ -5,8 +5,8 @@ from fractions import Fraction
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from placement.allocators.strategy_fit.profile import Fit, Preference, Profile, Proportional, Sra
-from placement.allocators.strategy_fit.scorer import OwnPart, ScoredNode, Scorers, scorer_for
+from placement.allocators.ranking_profile import NodeScorer, OwnPart, RankingProfile, ScoredNode
+from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, Sra
 from tests.unit.allocators.strategy_fit_definitions import assess, best_first, can_serve
 
 CLASSES = ["VCPU", "MEMORY_MB", "PGPU", "CUSTOM_GPU_A", "CUSTOM_GPU_B", "CUSTOM_NIC"]
@@ -50,7 +50,7 @@ def parts(draw) -> tuple[dict[str, int], dict[str, int]]:
 def test_the_compiled_form_equals_the_definitions(profile, part, node, is_alone) -> None:
     """To the last bit: equally good nodes stay equal, and neither form can order them differently."""
     requested, own = part
-    scorer = scorer_for(profile, requested, node.allocatable, None if is_alone else OwnPart.exactly(own))
+    scorer = NodeScorer(profile, requested, node.allocatable, own=None if is_alone else OwnPart.exactly(own))
     verdict = assess(profile, requested, node, None if is_alone else own)
     assert scorer.score(*in_order(scorer, node)) == float(verdict.total)
     assert scorer.keeps_proportion(*in_order(scorer, node)) == verdict.keeps_proportion
@@ -59,11 +59,11 @@ def test_the_compiled_form_equals_the_definitions(profile, part, node, is_alone)
 @given(profiles, st.lists(st.tuples(parts(), nodes), min_size=2, max_size=4))
 def test_scorers_compiled_before_are_those_of_the_request(profile, scored) -> None:
     """Also where requests ask for the same, and nodes give different parts of it or have other classes."""
-    scorers = Scorers(profile)
+    ranking = RankingProfile(strategy=profile)
     for (requested, own), node in [*scored, *[((scored[0][0][0], own), node) for (_, own), node in scored], *scored]:
-        asked = requested, frozenset(node.allocatable), OwnPart.exactly(own)
-        kept, compiled = scorers.scorer(*asked), scorer_for(profile, *asked)
-        assert kept is scorers.scorer(*asked)
+        classes, part = frozenset(node.allocatable), OwnPart.exactly(own)
+        kept, compiled = ranking.scorer(requested, classes, part), NodeScorer(profile, requested, classes, own=part)
+        assert kept is ranking.scorer(requested, classes, part)
         assert kept.classes == compiled.classes
         assert kept.score(*in_order(kept, node)) == compiled.score(*in_order(compiled, node))
         assert kept.keeps_proportion(*in_order(kept, node)) == compiled.keeps_proportion(*in_order(compiled, node))
@@ -73,7 +73,7 @@ def test_scorers_compiled_before_are_those_of_the_request(profile, scored) -> No
 def test_no_part_of_a_request_is_better_than_the_bound_on_all_parts(profile, part, node) -> None:
     requested, own = part
     least = {name: min(own.get(name) or amount, amount) for name, amount in requested.items() if amount}
-    bound = scorer_for(profile, requested, node.allocatable, OwnPart(limit=requested, least=least))
+    bound = NodeScorer(profile, requested, node.allocatable, own=OwnPart(limit=requested, least=least))
     verdict = assess(profile, requested, node, own)
     assert bound.score(*in_order(bound, node)) >= float(verdict.total)
     assert bound.keeps_proportion(*in_order(bound, node)) >= verdict.keeps_proportion

@@ -5,15 +5,15 @@ Every verdict is checked in the plain and in the compiled form.
 
 import pytest
 
-from placement.allocators.strategy_fit.profile import Fit, Profile, Proportional
-from placement.allocators.strategy_fit.scorer import ScoredNode, scorer_for
+from placement.allocators.ranking_profile import NodeScorer, ScoredNode
+from placement.allocators.strategy_fit import Fit, Profile, Proportional
 from tests.unit.allocators.strategy_fit_definitions import assess, best_first
 
 
 def holds(policy: Proportional, requested: dict[str, int], node: ScoredNode) -> bool:
     """Return whether the reserve is kept, checking that the compiled form gives the same."""
     kept = assess(Profile(proportional=policy), requested, node).keeps_proportion
-    scorer = scorer_for(Profile(proportional=policy), requested, node.allocatable)
+    scorer = NodeScorer(Profile(proportional=policy), requested, node.allocatable)
     amounts = [tuple(side.get(name, 0) for name in scorer.classes) for side in (node.allocatable, node.used)]
     assert scorer.keeps_proportion(*amounts) == kept
     return kept

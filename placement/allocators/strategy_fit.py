@@ -1,6 +1,11 @@
-"""The configuration of the strategy fit: plain values, validated on construction.
+"""The policies of the strategy fit, as an operator configures them: plain values, validated on construction.
 
-Numbers may be integers, floats or fractions; a float counts as written (0.1 is one tenth).
+The three policies of Volcano's ResourceStrategyFit: *fit* packs some resources and spreads others, *sra* keeps requests
+off nodes that have scarce resources, *proportional* reserves other resources for idle scarce ones. A ``Profile`` says
+which of them count and how much; ``ranking_profile`` computes the scores.
+
+Numbers may be integers, floats or fractions; a float counts as written (0.1 is one tenth). InvalidEntry if a name,
+number or word is invalid, or a mapping is empty.
 """
 
 from collections.abc import Mapping
@@ -9,16 +14,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Literal, TypeVar, get_args
 
-from placement.allocators.entries import (
-    WILDCARD,
-    InvalidEntry,
-    Number,
-    best_match,
-    by_resource_class,
-    check_number,
-    check_word,
-    exact,
-)
+from placement.allocators import WILDCARD, InvalidEntry, Number, best_match, by_resource_class, check_number, exact
 
 Strategy = Literal["MostAllocated", "LeastAllocated"]
 ScarceMode = Literal["unneeded", "upstream"]
@@ -31,6 +27,18 @@ MAX_NODE_SCORE = 100
 """What a policy of weight 1 gives the best node."""
 
 
+def _check_word(value: object, words: object, path: str) -> None:
+    if value not in get_args(words):
+        raise InvalidEntry((path,), " or ".join(get_args(words)), value)
+
+
+def _frozen(entries: Mapping[str, V], *path: str) -> Mapping[str, V]:
+    """Return an immutable copy of entries, keyed by the resource classes that their keys denote."""
+    if not isinstance(entries, Mapping) or not entries:
+        raise InvalidEntry(path, "a mapping of at least one resource class", entries)
+    return MappingProxyType(by_resource_class(entries, *path))
+
+
 @dataclass(frozen=True, slots=True)
 class Preference:
     """How to use one class, or each class of a family.
@@ -38,16 +46,13 @@ class Preference:
     Args:
         type: ``MostAllocated`` packs (the fullest node is best), ``LeastAllocated`` spreads (the emptiest is best).
         weight: its weight in the mean over the classes of a request; 0 excludes a class, also from its family.
-
-    Raises:
-        InvalidEntry: the type or weight is invalid. (Volcano turns these into LeastAllocated and 1.)
     """
 
     type: Strategy
     weight: Number = 1
 
     def __post_init__(self) -> None:
-        check_word(self.type, get_args(Strategy), "type")
+        _check_word(self.type, Strategy, "type")
         check_number(self.weight, "weight")
 
 
@@ -65,9 +70,6 @@ class Fit:
     Args:
         resources: class or family -> preference. By default VCPU and MEMORY_MB are spread, with equal weights.
         weight: scores range from 0 to 100 times this; 0 disables the policy.
-
-    Raises:
-        InvalidEntry: a name or weight is invalid, or no resource is named.
     """
 
     resources: Mapping[str, Preference] = field(default_factory=_DEFAULT_PREFERENCES.copy)
@@ -75,7 +77,7 @@ class Fit:
 
     def __post_init__(self) -> None:
         check_number(self.weight, "weight")
-        _freeze(self, "resources", self.resources)
+        object.__setattr__(self, "resources", _frozen(self.resources, "resources"))
         for name, preference in self.resources.items():
             if not isinstance(preference, Preference):
                 raise InvalidEntry(("resources", name), "a type and a weight", preference)
@@ -93,9 +95,6 @@ class Sra:
         weight: scores range from 0 to 100 times this; 0 disables the policy.
         mode: ``upstream`` is Volcano's formula, in which a scarce resource counts even against requests that need it,
             and a node that lacks anything requested gets 0.
-
-    Raises:
-        InvalidEntry: a name, weight or mode is invalid, or no resource is named.
     """
 
     resources: Mapping[str, Number]
@@ -104,8 +103,8 @@ class Sra:
 
     def __post_init__(self) -> None:
         check_number(self.weight, "weight")
-        check_word(self.mode, get_args(ScarceMode), "mode")
-        _freeze(self, "resources", self.resources)
+        _check_word(self.mode, ScarceMode, "mode")
+        object.__setattr__(self, "resources", _frozen(self.resources, "resources"))
         for name, weight in self.resources.items():
             check_number(weight, "resources", name)
 
@@ -118,12 +117,10 @@ class Proportional:
 
     Args:
         reserve: primary class or family -> secondary class -> units of the secondary for each idle one of the primary.
+            No class is reserved for itself.
         exempt: ``all`` exempts a request for any primary from everything, as Volcano does. ``own`` exempts it only
             while it takes no more than the share of the units that it asks for, and never from another's reserve.
         mode: what happens to nodes that fail: they come ``last``, or they are dropped (``filter``).
-
-    Raises:
-        InvalidEntry: a name, number or word is invalid, nothing is reserved, or a class is reserved for itself.
     """
 
     reserve: Mapping[str, Mapping[str, Number]]
@@ -131,11 +128,16 @@ class Proportional:
     mode: Failing = "last"
 
     def __post_init__(self) -> None:
-        check_word(self.exempt, get_args(Exemption), "exempt")
-        check_word(self.mode, get_args(Failing), "mode")
-        _freeze(self, "reserve", self.reserve)
-        reserve = {primary: _checked_secondaries(primary, units) for primary, units in self.reserve.items()}
-        object.__setattr__(self, "reserve", MappingProxyType(reserve))
+        _check_word(self.exempt, Exemption, "exempt")
+        _check_word(self.mode, Failing, "mode")
+        reserve = _frozen(self.reserve, "reserve")
+        frozen = {primary: _frozen(units, "reserve", primary) for primary, units in reserve.items()}
+        object.__setattr__(self, "reserve", MappingProxyType(frozen))
+        for primary, units in frozen.items():
+            for secondary, number in units.items():
+                check_number(number, "reserve", primary, secondary)
+                if secondary.endswith(WILDCARD) or best_match([primary], secondary):
+                    raise InvalidEntry(("reserve", primary, secondary), "one other class, not a family", secondary)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,24 +153,3 @@ class Profile:
     def __post_init__(self) -> None:
         weights = [exact(policy.weight) for policy in (self.fit, self.sra) if policy is not None]
         object.__setattr__(self, "maximum", MAX_NODE_SCORE * sum(weights, Fraction()))
-
-
-def _freeze(policy: Fit | Sra | Proportional, name: str, entries: Mapping[str, object]) -> None:
-    """Replace the entries by an immutable copy, keyed by the resource classes that their keys denote."""
-    object.__setattr__(policy, name, _frozen(entries, name))
-
-
-def _frozen(entries: Mapping[str, V], *path: str) -> Mapping[str, V]:
-    if not isinstance(entries, Mapping) or not entries:
-        raise InvalidEntry(path, "a mapping of at least one resource class", entries)
-    return MappingProxyType(by_resource_class(entries, *path))
-
-
-def _checked_secondaries(primary: str, secondaries: Mapping[str, Number]) -> Mapping[str, Number]:
-    path = ("reserve", primary)
-    frozen = _frozen(secondaries, *path)
-    for secondary, units in frozen.items():
-        check_number(units, *path, secondary)
-        if secondary.endswith(WILDCARD) or best_match([primary], secondary):
-            raise InvalidEntry((*path, secondary), "one other class, not a family", secondary)
-    return frozen
