@@ -8,6 +8,7 @@ from operator import add, lt
 from placement.allocators.fair_share.entitlement import Entitlements
 from placement.allocators.fair_share.tree import (
     LAST,
+    SCALE,
     Amounts,
     Branch,
     BranchNode,
@@ -53,8 +54,6 @@ class NodeShare:
 
 class _TaskQueue:
     """The leaves that wait for the same task below the same limits: they are blocked together."""
-
-    __slots__ = ("bounds", "is_blocked", "leaves", "task")
 
     def __init__(self, task: Numbers, bounds: Sequence[BranchNode]) -> None:
         self.task = task
@@ -136,18 +135,15 @@ class FairShares:
 
     def use(self, leaf: str, amounts: Amounts) -> None:
         """Set a leaf's usage."""
-        self._use(self._leaves[leaf], self._numbers(amounts))
-
-    def _use(self, leaf: Node, usage: Numbers) -> None:
-        before = leaf.usage
+        node, usage = self._leaves[leaf], self._numbers(amounts)
+        before, node.usage = node.usage, usage
         if before == usage:
             return
         more = [new - old for old, new in zip(before, usage, strict=True)]
-        leaf.usage = usage
         self._is_weighed &= not self._is_promised or [*map(bool, before)] == [*map(bool, usage)]
-        leaf.take(self._ratios(usage), range(len(self.classes)))
-        self._note(leaf)
-        may_block, branch = False, leaf.above
+        node.take(self._ratios(usage), range(len(self.classes)))
+        self._note(node)
+        may_block, branch = False, node.above
         while branch is not None:
             free_before = branch.free
             branch.usage = tuple(map(add, branch.usage, more))
@@ -156,12 +152,9 @@ class FairShares:
         if may_block:
             self._block_anew()
 
-    def want(self, leaf: str, task: Amounts) -> None:
+    def want(self, leaf: str, amounts: Amounts) -> None:
         """Set the task a leaf waits for, the amounts it would take next; empty if it waits for nothing."""
-        self._want(leaf, self._numbers(task))
-
-    def _want(self, leaf: str, task: Numbers) -> None:
-        before, node = self._queue_of[leaf], self._leaves[leaf]
+        before, node, task = self._queue_of[leaf], self._leaves[leaf], self._numbers(amounts)
         if before.task == task:
             return
         del before.leaves[node]
@@ -227,8 +220,9 @@ class FairShares:
         """Weigh the parts of branches that promise amounts, class by class."""
         entitlements = self.entitlements()
         for branch in self._branches:
-            for node, weights in entitlements.class_weights(branch).items():
-                node.weigh(weights)
+            for node, class_weights in entitlements.class_weights(branch).items():
+                node.weights = [weight.as_integer_ratio() for weight, _beforehand in class_weights]
+                node.beforehand = [int(beforehand * SCALE) for _weight, beforehand in class_weights]
                 if not isinstance(node, BranchNode):
                     node.take(node.vector, range(len(self.classes)))
                     self._note(node)
@@ -280,8 +274,10 @@ class FairShares:
         before = [(leaf, node.usage, self._queue_of[leaf].task) for leaf, node in self._leaves.items()]
         yield
         for leaf, usage, task in before:
-            self._use(self._leaves[leaf], usage)
-            self._want(leaf, task)
+            if usage != self._leaves[leaf].usage:
+                self.use(leaf, self._named(usage))
+            if task != self._queue_of[leaf].task:
+                self.want(leaf, self._named(task))
 
     def first(self) -> str | None:
         """Return the leaf to serve next; None if all are blocked. O(depth x log of the parts)."""

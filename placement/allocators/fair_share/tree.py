@@ -16,7 +16,7 @@ queues has a hundred thousand digits. Floats would make ties a matter of luck.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from operator import sub
 from typing import Any, NamedTuple
 
@@ -34,8 +34,7 @@ LEAST_WEIGHT, GREATEST_WEIGHT = Fraction(1, 10**6), 10**6
 class Leaf:
     """A user of resources, such as a project or a job.
 
-    Raises:
-        InvalidEntry: the name cannot be part of a path, or the weight is not between a millionth and a million.
+    InvalidEntry if the name cannot be part of a path, or the weight is not between a millionth and a million.
     """
 
     name: str
@@ -56,8 +55,7 @@ class Branch:
         deserved: class -> the amount it is entitled to; anything beyond is borrowed. Unset classes go by weight.
         limit: class -> a hard upper bound.
 
-    Raises:
-        InvalidEntry: as for a leaf, and for two parts of the same name.
+    InvalidEntry as for a leaf, and for two parts of the same name.
     """
 
     name: str
@@ -121,6 +119,8 @@ _SLACK = 16
 _MANY = 4
 """Where more than one part of a branch in so many changes at once, all of its parts are counted anew."""
 
+_UNRANKED: "Rank" = (), -1
+
 Numbers = tuple[int, ...]
 """Amounts in the order of the classes."""
 Vector = list[int]
@@ -152,7 +152,7 @@ def ratio(used: int, total: int) -> int:
 
 
 def _compared(share: int) -> int:
-    """Round a share for comparison, so that equal fractions compare equal however they were computed."""
+    """Round a share for comparison: equal fractions compare equal however they were computed."""
     return (share + (1 << (_DROPPED - 1))) >> _DROPPED
 
 
@@ -168,25 +168,6 @@ class Node:
     them that counts, ``weighted`` the same after division by the weights, ``level`` that rounded for comparison, and
     ``scaled`` the vector for a weighted share of 1. ``counted`` and ``rank`` are what the branch above knows of it.
     """
-
-    __slots__ = (
-        "above",
-        "beforehand",
-        "counted",
-        "dominant",
-        "index",
-        "is_blocked",
-        "level",
-        "path",
-        "rank",
-        "scaled",
-        "share",
-        "source",
-        "usage",
-        "vector",
-        "weighted",
-        "weights",
-    )
 
     def __init__(self, source: Branch | Leaf, path: str, above: "BranchNode | None", *, index: int, width: int) -> None:
         self.source = source
@@ -204,7 +185,7 @@ class Node:
         self.dominant: int | None = None
         self.is_blocked = True
         self.counted: Contribution | None = None
-        self.rank: Rank = (LAST,), 0
+        self.rank = _UNRANKED
 
     def take(self, vector: Vector, classes: Collection[int]) -> None:
         """Set the vector, and the shares that follow from it if only these classes count."""
@@ -220,11 +201,6 @@ class Node:
         divisor = self.weighted
         self.scaled = [part * SCALE // divisor for part in vector] if divisor else [0] * len(vector)
 
-    def weigh(self, weights: Sequence[ClassWeight]) -> None:
-        """Set the weight in each class."""
-        self.weights = [class_weight.weight.as_integer_ratio() for class_weight in weights]
-        self.beforehand = [int(class_weight.beforehand * SCALE) for class_weight in weights]
-
     def contribution(self) -> Contribution:
         """Return what this node adds to the branch above."""
         return self.is_blocked, self.vector if self.is_blocked else self.scaled
@@ -234,8 +210,7 @@ class Node:
         return (self.level + LAST * self.is_blocked,), self.index
 
     def __lt__(self, _node: Any) -> bool:
-        """Let heaps compare entries: nodes are compared only when all else ties, that is, with themselves."""
-        return False
+        return False  # Heaps compare nodes only when all else ties, that is, with themselves.
 
 
 class BranchNode(Node):
@@ -243,8 +218,6 @@ class BranchNode(Node):
 
     ``bounds`` are the branches from the root down to this one that have a ``limit``; the root's are the totals.
     """
-
-    __slots__ = ("_blocked_sum", "_by_rank", "_scaled_sum", "bounds", "depth", "limit", "open_parts", "parts")
 
     def __init__(
         self, source: Branch, path: str, above: "BranchNode | None", *, index: int, limit: Sequence[int]
@@ -269,8 +242,10 @@ class BranchNode(Node):
     def count(self, parts: Collection[Node]) -> None:
         """Replace what has been counted of parts by their present state; of many, all anew, which is faster."""
         if _MANY * len(parts) > len(self.parts) > _MANY:
-            self._count_all()
-            return
+            parts, self.open_parts, self._by_rank = self.parts, 0, []
+            self._scaled_sum, self._blocked_sum = [0] * len(self.limit), [0] * len(self.limit)
+            for part in parts:
+                part.counted, part.rank = None, _UNRANKED
         for part in parts:
             if part.counted is not None:
                 self._add(part.counted, sign=-1)
@@ -281,23 +256,7 @@ class BranchNode(Node):
                 part.rank = rank
                 heappush(self._by_rank, (rank, part))
         if len(self._by_rank) > 2 * len(self.parts) + _SLACK:
-            self._sort()
-
-    def _count_all(self) -> None:
-        vectors: dict[bool, list[Vector]] = {False: [], True: []}
-        for part in self.parts:
-            is_blocked, vector = part.counted = part.contribution()
-            vectors[is_blocked].append(vector)
-            part.rank = part.ranked()
-        nothing = [0] * len(self.limit)
-        self._blocked_sum = [*map(sum, zip(*vectors[True], strict=True))] or nothing
-        self._scaled_sum = [*map(sum, zip(*vectors[False], strict=True))] or nothing.copy()
-        self.open_parts = len(vectors[False])
-        self._sort()
-
-    def _sort(self) -> None:
-        self._by_rank = [(part.rank, part) for part in self.parts]
-        heapify(self._by_rank)
+            self._by_rank = sorted([(part.rank, part) for part in self.parts])
 
     def _add(self, contribution: Contribution, *, sign: int) -> None:
         is_blocked, vector = contribution

@@ -2,7 +2,10 @@
 
 After S. Mehrotra, "Group Allocator" (KubeGPU), made exact: it finds a placement whenever one exists, and the best one
 in the order of ``Objective``. Where the original implementation behaves differently, that is an accident of its labels
-or of its lack of backtracking. ``place`` works on trees of locations instead of names.
+or of its lack of backtracking. ``place`` works on trees of locations; here is what names such as
+``Gpugrp0/A/gpu/dev0/cards`` make of it. A name with fewer than two separators is a base resource and compared verbatim.
+Any other name reads group/index/rest, where the rest is a name inside that group. Only the group's name is compared;
+its index is a label (the paper's partition, equations 4 to 13).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,8 +14,105 @@ from dataclasses import dataclass, field, replace
 from placement.allocators import natural_key
 from placement.allocators.group.locations import USUAL_RULES, Objective, Rules
 from placement.allocators.group.place import place
-from placement.allocators.group.scorers import Phase
-from placement.allocators.group.tree import Path, Placed, Requirement, join_name, location_tree, requirement_tree
+from placement.allocators.group.tree import Capacity, Location, Path, Phase, Placed, Requirement
+
+MAX_GROUPS = 32
+"""The deepest nesting of groups."""
+
+
+@dataclass(slots=True)
+class NamedGroup:
+    """The resources of one group and the groups inside it."""
+
+    base: dict[str, int] = field(default_factory=dict)
+    inside: dict[tuple[str, str], "NamedGroup"] = field(default_factory=dict)
+
+
+def split_name(name: str) -> tuple[Path, str]:
+    """Split a name into its (group, index) pairs and its base name; the inverse of ``join_name``.
+
+    Raises:
+        ValueError: a part of the name is empty, or more than 32 groups are nested.
+
+    >>> split_name("Gpugrp0/A/gpu/dev0/cards")
+    ((('Gpugrp0', 'A'), ('gpu', 'dev0')), 'cards')
+    >>> split_name("vendor/cpu")
+    ((), 'vendor/cpu')
+    """
+    parts = name.split("/")
+    if not all(parts):
+        raise ValueError(f"A part of the resource name {name!r} is empty.")
+    count = (len(parts) - 1) // 2
+    if count > MAX_GROUPS:
+        raise ValueError(f"In a resource name of {len(parts)} parts more than {MAX_GROUPS} groups are nested.")
+    return tuple([(parts[2 * place], parts[2 * place + 1]) for place in range(count)]), "/".join(parts[2 * count :])
+
+
+def join_name(path: Path, base: str) -> str:
+    """Build the name of a base resource inside groups."""
+    return "/".join([*[part for step in path for part in step], base])
+
+
+def partition(amounts: Mapping[str, int]) -> NamedGroup:
+    """Group resources the way their names spell out."""
+    root = NamedGroup()
+    for name, amount in amounts.items():
+        path, base = split_name(name)
+        group = root
+        for step in path:
+            group = group.inside.setdefault(step, NamedGroup())
+        group.base[base] = amount
+    return root
+
+
+def location_tree(allocatable: Mapping[str, int], used: Mapping[str, int]) -> Location:
+    """Build the tree that allocatable names spell out; ValueError if one is invalid or used but not allocatable."""
+    unknown = sorted(used.keys() - allocatable.keys())
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is used but not allocatable.")
+
+    def location(group: NamedGroup, path: Path) -> Location:
+        level, name = path[-1] if path else ("", "")
+        capacities = {base: Capacity(total, used.get(join_name(path, base), 0)) for base, total in group.base.items()}
+        inside = tuple([location(inner, (*path, step)) for step, inner in group.inside.items()])
+        return Location(name, level, capacities, inside)
+
+    return location(partition(allocatable), ())
+
+
+def requirement_tree(requested: Mapping[str, int], phase: Phase, recorded: Mapping[str, str]) -> Requirement:
+    """Build the requirement that requested names spell out; ``recorded`` has what some were placed on before.
+
+    Raises:
+        ValueError: a name is invalid, or a recorded placement contradicts the resource's groups.
+    """
+    pins: dict[Path, Path] = {}
+    for name, target in recorded.items():
+        _pin(split_name(name)[0], split_name(target)[0], pins)
+
+    def requirement(group: NamedGroup, path: Path) -> Requirement:
+        level, label = path[-1] if path else ("", "")
+        parts = tuple([requirement(inner, (*path, step)) for step, inner in group.inside.items()])
+        only = frozenset([pins[path]]) if path in pins else None
+        return Requirement(label, level, group.base, parts, phase, only)
+
+    return requirement(partition(requested), ())
+
+
+def _pin(path: Path, target: Path, pins: dict[Path, Path]) -> None:
+    """Pin a group, and each group around it, to where it was placed; the target may have extra groups in between."""
+    end = len(target)
+    for length in range(len(path), 0, -1):
+        level = path[length - 1][0]
+        while end and target[end - 1][0] != level:
+            end -= 1
+        if not end or (length == len(path) and end < len(target)):
+            raise ValueError(
+                f"What is recorded for {join_name(path, '...')} has other groups: {join_name(target, '...')}."
+            )
+        if pins.setdefault(path[:length], target[:end]) != target[:end]:
+            raise ValueError(f"There are two records of where {join_name(path[:length], '...')} was placed.")
+        end -= 1
 
 
 @dataclass(frozen=True, slots=True)

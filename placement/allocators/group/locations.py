@@ -4,15 +4,25 @@ The objective is a value to show, and is packed into one integer to search with.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import lcm
 from typing import NamedTuple
 
 from placement.allocators import natural_key
-from placement.allocators.group.scorers import Phase, Scorer, ScorerChoice, Used, in_units, scorer_by_name
-from placement.allocators.group.tree import ANYWHERE, Capacity, Location, Path
+from placement.allocators.group.tree import (
+    ANYWHERE,
+    Capacity,
+    Location,
+    Path,
+    Phase,
+    Scorer,
+    ScorerChoice,
+    Used,
+    in_units,
+    scorer_by_name,
+)
 
 ROUNDING = 10**12
 """The resolution of scores that are not fractions of an allocatable amount: one part in this many."""
@@ -186,7 +196,12 @@ class Weights:
     """Packs an objective into one integer to compare and add; each component outweighs the range of all that follow."""
 
     def __init__(self, locations: Locations, levels: Sequence[str] | None) -> None:
-        self.levels = _outside_in(locations.all) if levels is None else tuple(levels)
+        if levels is None:  # By the depth of their outermost location, then by name.
+            depth: dict[str, int] = {}
+            for location in sorted(locations.all[1:], key=lambda location: len(location.path)):
+                depth.setdefault(location.level, len(location.path))
+            levels = sorted(depth, key=lambda level: (depth[level], natural_key(level)))
+        self.levels = tuple(levels)
         common = lcm(*[max(1, location.keys) for location in locations.all])
         self.square = common * locations.scale
         """The square of this represents a squared mean score of 1."""
@@ -203,28 +218,3 @@ class Weights:
         """Location -> the price of touching it."""
         self.score = weight
         """The worth of one unit of scaled score."""
-
-
-def objective_of(locations: Locations, weights: Weights, scores: Sequence[int], touched: Iterable[int]) -> Objective:
-    """Return the objective of a state, given the scaled sum of scores by location and which locations are touched."""
-    counts = dict.fromkeys(weights.levels, 0)
-    for location in touched:
-        level = locations.all[location].level
-        if location and level in counts:
-            counts[level] += 1
-    tightness = sum([score**2 * factor for score, factor in zip(scores, weights.tightness, strict=True)])
-    return Objective(
-        Fraction(scores[0], locations.scale * max(1, locations.all[0].keys)),
-        tuple(counts.values()),
-        Fraction(tightness, weights.square**2),
-        Fraction(scores[0], locations.scale),
-    )
-
-
-def _outside_in(locations: Iterable[LocationNode]) -> tuple[str, ...]:
-    """Return the levels, the outermost first: by the depth of their outermost location, then by name."""
-    depth: dict[str, int] = {}
-    for location in locations:
-        if location.path:
-            depth[location.level] = min(depth.get(location.level, len(location.path)), len(location.path))
-    return tuple(sorted(depth, key=lambda level: (depth[level], natural_key(level))))

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from placement.allocators import Budget
 from placement.allocators.group.locations import USUAL_RULES, Locations, Objective, Rules, ScoredCapacity, Weights
 from placement.allocators.group.requirements import OUTERMOST, RequirementNode, Requirements
-from placement.allocators.group.scorers import Phase
 from placement.allocators.group.sibling_tables import SiblingTables
 from placement.allocators.group.state import CapacityState, State
-from placement.allocators.group.tree import Location, Path, Placed, Requirement
+from placement.allocators.group.tree import Location, Path, Phase, Placed, Requirement
 
 MAX_REQUIREMENTS = 200
 STEPS = 1_000_000

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from placement.allocators.group.locations import Locations, ScoredCapacity
-from placement.allocators.group.scorers import Phase
-from placement.allocators.group.tree import ANYWHERE, Requirement
+from placement.allocators.group.tree import ANYWHERE, Phase, Requirement
 
 Form = tuple[object, ...]
 """Everything about a requirement except labels."""

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from placement.allocators.group.locations import Locations, Weights
 from placement.allocators.group.requirements import Form, RequirementNode, Requirements
-from placement.allocators.group.scorers import Phase
-from placement.allocators.group.tree import ANYWHERE
+from placement.allocators.group.tree import ANYWHERE, Phase
 
 MAX_MERGES = 400_000
 """The most pairs of states to merge; beyond that, the search is the better way."""

@@ -5,12 +5,13 @@ requirements waiting for parts; the same can follow, up to names. So the search 
 locations, and memoises what it found for a state by its number.
 """
 
+from collections import Counter
 from collections.abc import Sequence
+from fractions import Fraction
 
-from placement.allocators.group.locations import Locations, Objective, Weights, objective_of
+from placement.allocators.group.locations import Locations, Objective, Weights
 from placement.allocators.group.requirements import RequirementNode, Trail
-from placement.allocators.group.scorers import Phase, Scorer, Used
-from placement.allocators.group.tree import ANYWHERE, Path
+from placement.allocators.group.tree import ANYWHERE, Path, Phase, Scorer, Used
 
 CapacityState = tuple[Used, tuple[int, ...], int, Used, int]
 """(used before the container, the container's requests so far, the container or SETTLED, used now, score)."""
@@ -186,8 +187,15 @@ class State:
 
     def objective(self) -> Objective:
         """Return the objective of the state."""
-        touched = [location for location, record in enumerate(self.records) if record[1]]
-        return objective_of(self._locations, self._weights, [record[3] for record in self.records], touched)
+        locations, weights = self._locations, self._weights
+        inside = zip(locations.all[1:], self.records[1:], strict=True)
+        counts = Counter([location.level for location, (_capacities, is_touched, *_state) in inside if is_touched])
+        tightness = sum(
+            [record[3] ** 2 * factor for record, factor in zip(self.records, weights.tightness, strict=True)]
+        )
+        total = Fraction(self.records[0][3], locations.scale)
+        touched = tuple([counts[level] for level in weights.levels])
+        return Objective(total / max(1, locations.all[0].keys), touched, Fraction(tightness, weights.square**2), total)
 
     def taken(self) -> dict[tuple[Path, str], int]:
         """Return (location, resource) -> the increase in usage."""

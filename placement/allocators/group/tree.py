@@ -1,16 +1,139 @@
-"""The Group Allocator's inputs: a tree of locations that offer resources, trees of requirements, and names for both.
+"""The Group Allocator's inputs: locations that offer resources, what scores these, and trees of requirements.
 
-Trees are plain values, built from a provider tree or from hierarchical names such as ``Gpugrp0/A/gpu/dev0/cards``. A
-name with fewer than two separators is a base resource and compared verbatim. Any other name reads group/index/rest,
-where the rest is a name inside that group. Only the group's name is compared; its index is a label (the paper's
-partition, equations 4 to 13).
+All are plain values. The paper lets every resource define its own scorer (parts II-C and III, equations 17 to 25). Here
+are the two it needs, quantities and enumerations, and what the search must know about any other.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
+from fractions import Fraction
+from functools import lru_cache, reduce
+from operator import or_
+from typing import NamedTuple
 
 from placement.allocators import natural_key
-from placement.allocators.group.scorers import ANY_AMOUNT, Phase, Units
+
+
+class Phase(Enum):
+    """When a container runs: regular ones concurrently, init containers before them and one after the other."""
+
+    RUNNING = "running"
+    INITIALISATION = "initialisation"
+
+
+class Used(NamedTuple):
+    """The usage of a resource in its own unit: by all in total, and by the request itself ("by the pod")."""
+
+    total: int = 0
+    own: int = 0
+
+
+class Verdict(NamedTuple):
+    """A scorer's result; the score, 0 to 1, says how well the resource is used afterwards, or without requests, now."""
+
+    fits: bool
+    score: Fraction | float
+    used: Used
+
+
+ScoreFunction = Callable[[int, Used, Sequence[int], Phase], Verdict]
+"""(allocatable, used before, the amounts one container asks of this resource, phase) -> verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    """A score function, and properties the search may rely on: a false one breaks exactness, a missing one costs speed.
+
+    Args:
+        judge: the function. It must be pure, with scores in 0..1 and independent of the order of the amounts; any
+            subset of amounts that fit must fit.
+        adds_up: amounts count as their sum, running ones fit only while total usage including them is within the
+            allocatable amount, and they may be judged one after another.
+        diminishing: as usage grows, what does not fit never starts to fit, and a request never raises the score by
+            more.
+    """
+
+    judge: ScoreFunction
+    adds_up: bool = False
+    diminishing: bool = False
+
+
+def judge_quantity(allocatable: int, used: Used, requested: Sequence[int], phase: Phase) -> Verdict:
+    """Judge an amount that is consumed; the score is the fraction in use afterwards.
+
+    Running containers add up. An init container takes only what it needs beyond all running ones, because it has
+    finished before they start (vector GA-25). Asking for nothing always fits, even where the resource is over capacity.
+
+    >>> judge_quantity(400, Used(200, own=100), [60], Phase.INITIALISATION).used
+    Used(total=200, own=100)
+    >>> judge_quantity(400, Used(200, own=100), [150], Phase.INITIALISATION).used
+    Used(total=250, own=150)
+    """
+    amount = sum(requested)
+    own = used.own + amount if phase is Phase.RUNNING else max(used.own, amount)
+    total = used.total + own - used.own
+    share = Fraction(min(total, allocatable), allocatable) if allocatable > 0 else Fraction(0)
+    return Verdict(amount == 0 or total <= allocatable, share, Used(total, own))
+
+
+def judge_enumeration(allocatable: int, used: Used, requested: Sequence[int], phase: Phase) -> Verdict:  # noqa: ARG001
+    """Judge an attribute: bit masks of its values and of the acceptable ones; nothing is consumed.
+
+    A request fits if it asks for nothing or shares a bit with the attribute; the score is the fraction of its bits that
+    all requests together name (vector GA-15).
+
+    >>> judge_enumeration(0b0110, Used(), [0b0111], Phase.RUNNING)
+    Verdict(fits=True, score=Fraction(1, 1), used=Used(total=0, own=7))
+    """
+    named = reduce(or_, requested, used.own)
+    bits = allocatable.bit_count()
+    score = Fraction((allocatable & named).bit_count(), bits) if bits else Fraction(0)
+    return Verdict(all(not mask or mask & allocatable for mask in requested), score, Used(used.total, named))
+
+
+QUANTITY = Scorer(judge_quantity, adds_up=True, diminishing=True)
+ENUMERATION = Scorer(judge_enumeration, diminishing=True)
+
+
+class Units(NamedTuple):
+    """The amounts in which a resource can be allocated: each at least ``least``, in steps; up to ``max_total``."""
+
+    least: int = 0
+    max_total: int | None = None
+    step: int = 1
+
+    def allow(self, amounts: Sequence[int], together: int) -> bool:
+        """Tell whether these amounts are allowed, given their total including earlier ones."""
+        fits = all([amount == 0 or (amount >= self.least and amount % self.step == 0) for amount in amounts])
+        return fits and (self.max_total is None or together <= self.max_total)
+
+
+ANY_AMOUNT = Units()
+
+
+@lru_cache(maxsize=1024)
+def in_units(scorer: Scorer, units: Units) -> Scorer:
+    """Return a scorer that also refuses amounts outside these units."""
+    if units == ANY_AMOUNT:
+        return scorer
+
+    def judge(allocatable: int, used: Used, requested: Sequence[int], phase: Phase) -> Verdict:
+        verdict = scorer.judge(allocatable, used, requested, phase)
+        is_allowed = not any(requested) or units.allow(requested, verdict.used.own)
+        return verdict._replace(fits=verdict.fits and is_allowed)
+
+    return replace(scorer, judge=judge)
+
+
+ScorerChoice = Callable[[str], Scorer]
+"""Maps the base name of an allocatable resource to its scorer."""
+
+
+def scorer_by_name(base: str) -> Scorer:
+    """Return the paper's scorer for a resource: names whose last part starts with ``enum`` are enumerations."""
+    return ENUMERATION if base.rsplit("/", 1)[-1].lower().startswith("enum") else QUANTITY
+
 
 Path = tuple[tuple[str, str], ...]
 """A location's address: the (level, name) pairs from just below the root down to it; () for the root."""
@@ -81,105 +204,6 @@ class Placed:
             yield from part.walk()
 
 
-MAX_GROUPS = 32
-"""The deepest nesting of groups."""
-
-
-@dataclass(slots=True)
-class NamedGroup:
-    """The resources of one group and the groups inside it."""
-
-    base: dict[str, int] = field(default_factory=dict)
-    inside: dict[tuple[str, str], "NamedGroup"] = field(default_factory=dict)
-
-
-def split_name(name: str) -> tuple[Path, str]:
-    """Split a name into its (group, index) pairs and its base name; the inverse of ``join_name``.
-
-    Raises:
-        ValueError: a part of the name is empty, or more than 32 groups are nested.
-
-    >>> split_name("Gpugrp0/A/gpu/dev0/cards")
-    ((('Gpugrp0', 'A'), ('gpu', 'dev0')), 'cards')
-    >>> split_name("vendor/cpu")
-    ((), 'vendor/cpu')
-    """
-    parts = name.split("/")
-    if not all(parts):
-        raise ValueError(f"A part of the resource name {name!r} is empty.")
-    count = (len(parts) - 1) // 2
-    if count > MAX_GROUPS:
-        raise ValueError(f"In a resource name of {len(parts)} parts more than {MAX_GROUPS} groups are nested.")
-    return tuple([(parts[2 * place], parts[2 * place + 1]) for place in range(count)]), "/".join(parts[2 * count :])
-
-
-def join_name(path: Path, base: str) -> str:
-    """Build the name of a base resource inside groups."""
-    return "/".join([*[part for step in path for part in step], base])
-
-
-def partition(amounts: Mapping[str, int]) -> NamedGroup:
-    """Group resources the way their names spell out."""
-    root = NamedGroup()
-    for name, amount in amounts.items():
-        path, base = split_name(name)
-        group = root
-        for step in path:
-            group = group.inside.setdefault(step, NamedGroup())
-        group.base[base] = amount
-    return root
-
-
-def location_tree(allocatable: Mapping[str, int], used: Mapping[str, int]) -> Location:
-    """Build the tree that allocatable names spell out; ValueError if one is invalid or used but not allocatable."""
-    unknown = sorted(used.keys() - allocatable.keys())
-    if unknown:
-        raise ValueError(f"{unknown[0]!r} is used but not allocatable.")
-
-    def location(group: NamedGroup, path: Path) -> Location:
-        level, name = path[-1] if path else ("", "")
-        capacities = {base: Capacity(total, used.get(join_name(path, base), 0)) for base, total in group.base.items()}
-        inside = tuple([location(inner, (*path, step)) for step, inner in group.inside.items()])
-        return Location(name, level, capacities, inside)
-
-    return location(partition(allocatable), ())
-
-
-def requirement_tree(requested: Mapping[str, int], phase: Phase, recorded: Mapping[str, str]) -> Requirement:
-    """Build the requirement that requested names spell out; ``recorded`` has what some were placed on before.
-
-    Raises:
-        ValueError: a name is invalid, or a recorded placement contradicts the resource's groups.
-    """
-    pins: dict[Path, Path] = {}
-    for name, target in recorded.items():
-        _pin(split_name(name)[0], split_name(target)[0], pins)
-
-    def requirement(group: NamedGroup, path: Path) -> Requirement:
-        level, label = path[-1] if path else ("", "")
-        parts = tuple([requirement(inner, (*path, step)) for step, inner in group.inside.items()])
-        only = frozenset([pins[path]]) if path in pins else None
-        return Requirement(label, level, group.base, parts, phase, only)
-
-    return requirement(partition(requested), ())
-
-
-def _pin(path: Path, target: Path, pins: dict[Path, Path]) -> None:
-    """Pin a group, and each group around it, to where it was placed; the target may have extra groups in between."""
-    end = len(target)
-    for length in range(len(path), 0, -1):
-        level = path[length - 1][0]
-        while end and target[end - 1][0] != level:
-            end -= 1
-        if not end or (length == len(path) and end < len(target)):
-            raise ValueError(
-                f"What is recorded for {join_name(path, '...')} has other groups: {join_name(target, '...')}."
-            )
-        if pins.setdefault(path[:length], target[:end]) != target[:end]:
-            raise ValueError(f"There are two records of where {join_name(path[:length], '...')} was placed.")
-        end -= 1
-
-
 LevelTree = dict[str, "LevelTree"]
 """The levels that occur inside a location, each with those inside it."""
 
@@ -196,25 +220,23 @@ def translated(requested: Requirement, root: Location) -> Requirement:
     >>> outer.level, [part.label for part in outer.parts]
     ('grp1', ['RA'])
     """
-    levels: LevelTree = {}
-    _add_levels(root, levels)
-    return _translated(requested, levels)
 
+    def add_levels(location: Location, levels: LevelTree) -> LevelTree:
+        for child in location.children:
+            add_levels(child, levels.setdefault(child.level, {}) if child.level else levels)
+        return levels
 
-def _add_levels(location: Location, levels: LevelTree) -> None:
-    for child in location.children:
-        _add_levels(child, levels.setdefault(child.level, {}) if child.level else levels)
+    def inside(requirement: Requirement, levels: LevelTree) -> Requirement:
+        parts = []
+        for part in requirement.parts:
+            around, levels_inside = _way_to(part.level, levels)
+            whole = inside(part, levels_inside)
+            for level in reversed(around):
+                whole = Requirement(level=level, parts=(whole,), phase=part.phase)
+            parts.append(whole)
+        return replace(requirement, parts=tuple(parts))
 
-
-def _translated(requirement: Requirement, levels: LevelTree) -> Requirement:
-    parts = []
-    for part in requirement.parts:
-        around, inside = _way_to(part.level, levels)
-        whole = _translated(part, inside)
-        for level in reversed(around):
-            whole = Requirement(level=level, parts=(whole,), phase=part.phase)
-        parts.append(whole)
-    return replace(requirement, parts=tuple(parts))
+    return inside(requested, add_levels(root, {}))
 
 
 def _way_to(level: str, levels: LevelTree) -> tuple[tuple[str, ...], LevelTree]:

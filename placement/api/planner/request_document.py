@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from placement.allocators.group.tree import Path, split_name
+from placement.allocators.group import split_name
+from placement.allocators.group.tree import Path
 from placement.api.candidate_query import MAX_CLASSES, MAX_GROUPS
 from placement.api.fields import BodyPath, load_document
 from placement.api.planner.request_fields import ALL, MAX_ADDED_IN_ALL, PER_SUBTREE, REQUEST, Expressions

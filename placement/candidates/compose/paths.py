@@ -12,17 +12,18 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from placement.allocators import Budget
+from placement.allocators.group import NamedGroup, split_name
 from placement.allocators.group.locations import Rules
 from placement.allocators.group.place import STEPS, STEPS_OF_A_TRY, Placement, place
-from placement.allocators.group.scorers import ANY_AMOUNT, Phase, Units
 from placement.allocators.group.tree import (
+    ANY_AMOUNT,
     ANYWHERE,
     Capacity,
     Location,
-    NamedGroup,
     Path,
+    Phase,
     Requirement,
-    split_name,
+    Units,
     translated,
 )
 from placement.candidates.compose.proposals import GroupScore, Proposal, ProposalComposer, Proposals

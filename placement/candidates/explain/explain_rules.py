@@ -14,7 +14,7 @@ import numpy as np
 
 from placement.allocators import Budget
 from placement.allocators.bundle_packing import most_that_fit
-from placement.allocators.group.tree import NamedGroup, partition
+from placement.allocators.group import NamedGroup, partition
 from placement.candidates.compose.proposals import ProposalComposer
 from placement.candidates.explain.explain import (
     MAX_EXAMPLES,

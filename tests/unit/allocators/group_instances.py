@@ -9,8 +9,18 @@ from fractions import Fraction
 from itertools import compress, product
 
 from placement.allocators.group.place import Placement
-from placement.allocators.group.scorers import Phase, ScorerChoice, Units, Used, scorer_by_name
-from placement.allocators.group.tree import ANYWHERE, Location, Path, Placed, Requirement
+from placement.allocators.group.tree import (
+    ANYWHERE,
+    Location,
+    Path,
+    Phase,
+    Placed,
+    Requirement,
+    ScorerChoice,
+    Units,
+    Used,
+    scorer_by_name,
+)
 
 Key = tuple[int, ...]
 """Identifies a requirement: the number of its container, then its index among the parts at each level of nesting."""

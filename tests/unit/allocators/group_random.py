@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from placement.allocators.group.scorers import Phase, Units
-from placement.allocators.group.tree import Capacity, Location, Requirement
+from placement.allocators.group.tree import Capacity, Location, Phase, Requirement, Units
 
 WHOLE, MIXED, SLICED = range(3)
 """Devices with one card; with one card and memory; with several cards."""

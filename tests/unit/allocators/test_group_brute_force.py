@@ -11,8 +11,17 @@ from placement.allocators import natural_key
 from placement.allocators.group.locations import Locations, Rules
 from placement.allocators.group.place import place
 from placement.allocators.group.requirements import Requirements
-from placement.allocators.group.scorers import Phase, Scorer, Used, Verdict, scorer_by_name
-from placement.allocators.group.tree import ANYWHERE, Capacity, Location, Requirement
+from placement.allocators.group.tree import (
+    ANYWHERE,
+    Capacity,
+    Location,
+    Phase,
+    Requirement,
+    Scorer,
+    Used,
+    Verdict,
+    scorer_by_name,
+)
 from tests.examples import examples
 from tests.unit.allocators.group_instances import Everything, choice_of
 from tests.unit.allocators.group_random import instances, random_instance

@@ -2,16 +2,8 @@
 
 import pytest
 
-from placement.allocators.group.scorers import Phase
-from placement.allocators.group.tree import (
-    Capacity,
-    Requirement,
-    location_tree,
-    partition,
-    requirement_tree,
-    split_name,
-    translated,
-)
+from placement.allocators.group import location_tree, partition, requirement_tree, split_name
+from placement.allocators.group.tree import Capacity, Phase, Requirement, translated
 
 TWO_LEVELS = [
     f"Gpugrp1/{upper}/Gpugrp0/{lower}/gpu/dev{device}/cards"

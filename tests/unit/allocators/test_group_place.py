@@ -8,16 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.allocators import Budget
+from placement.allocators.group import location_tree, requirement_tree
 from placement.allocators.group.locations import Rules
 from placement.allocators.group.place import STEPS, STEPS_OF_A_TRY, place
-from placement.allocators.group.scorers import Phase, Scorer, Used, Verdict, judge_quantity
 from placement.allocators.group.tree import (
     Capacity,
     Location,
+    Phase,
     Placed,
     Requirement,
-    location_tree,
-    requirement_tree,
+    Scorer,
+    Used,
+    Verdict,
+    judge_quantity,
     translated,
 )
 from tests.examples import examples

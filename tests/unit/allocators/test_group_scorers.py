@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from placement.allocators.group.scorers import (
+from placement.allocators.group.tree import (
     ENUMERATION,
     QUANTITY,
     Phase,

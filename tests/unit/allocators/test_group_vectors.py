@@ -11,7 +11,7 @@ import pytest
 
 from placement.allocators.group import Container, GroupAllocation, Offer, allocate, best_node
 from placement.allocators.group.locations import Rules
-from placement.allocators.group.scorers import Phase
+from placement.allocators.group.tree import Phase
 
 INITIALISATION = Phase.INITIALISATION
 
