@@ -39,7 +39,7 @@ MISTAKES = [
     (f"aggregates:\n  zone:\n    a/b: {A}\n", "line 3: aggregates.zone: expected a name of up to 100 characters"),
     (
         f"aggregates:\n  zone:\n    a: {A}\n    b: [{B},\n {A}]\n",
-        "line 5: aggregates.zone.b.1: expected an aggregate that has no other name of this kind",
+        "line 5: aggregates.zone.b.1: expected an aggregate",
     ),
     ("levels:\n  numa: A\n  numa: B\n", "line 3: levels: expected each key once (numa also stands in line 2)"),
     ("levels:\n  numa: hw-numa\n", "line 2: levels.numa: expected a trait such as HW_NUMA_ROOT, found 'hw-numa'"),
@@ -49,13 +49,13 @@ MISTAKES = [
     (f"{PROFILE}    fitt: {{}}\n", "line 3: profiles.default: expected one of the keys fit, sra"),
     (
         "profiles: {default: {fit: {resources: {}}}}\n",
-        "line 1: profiles.default.fit.resources: expected a mapping with",
+        "line 1: profiles.default.fit.resources: expected a mapping",
     ),
     (f"{FIT}VCPU: MostAllocated", "line 5: profiles.default.fit.resources.VCPU: expected a mapping, found 'MostAll"),
     (f"{FIT}VCPU: {{type: Packed}}", "VCPU.type: expected MostAllocated or LeastAllocated, found 'Packed'"),
     (
         f"{FIT}a.b/c: {{type: MostAllocated}}\n        a.b.c: {{}}",
-        "line 6: profiles.default.fit.resources: expected one entry for CUSTOM_A_B_C, found the key 'a.b.c'",
+        "resources: expected one entry for CUSTOM_A_B_C",
     ),
     *[
         (f"{template}{name}: {value}", "expected a resource class or a family such as CUSTOM_GPU_*, found the key")
@@ -73,6 +73,7 @@ MISTAKES = [
     (f"{RESERVE}PGPU: {{VCPU: -8}}", "reserve.PGPU.VCPU: expected a number from 0 up"),
     (f"{RESERVE}PGPU: {{CUSTOM_*: 1}}", "expected one other class, not a family, found the key 'CUSTOM_*'"),
     (f"{RESERVE}PGPU: {{VCPU: 1}}\n      mode: drop", "line 6: profiles.default.proportional.mode: expected last or"),
+    (f"{SRA}PGPU: 1\n      mode: x", "sra.mode: expected unneeded or upstream, found 'x'"),
     (f"{RESERVE}PGPU: {{VCPU: 1}}\n      exempt: me", "exempt: expected all or own, found 'me'"),
     (f"{PACKING}size: 0", "line 5: profiles.default.fragmentation.size: expected a whole number from 1 up, found '0'"),
     (f"{PACKING}kinds: [gpu]", "kinds.0: expected a trait, or a family such as CUSTOM_GPU_*, found 'gpu'"),
@@ -91,36 +92,21 @@ MISTAKES = [
     ("flavors:\n  a: {vcpus: many}\n", "expected a whole number"),
     (
         "flavors:\n  a: {vcpus: 1, extra_specs: {hw:cpu_policy: mixed}}\n",
-        "line 2: flavors.a: expected a flavor that nova boots (nova refuses hw:cpu_policy",
+        "line 2: flavors.a: expected a flavor",
     ),
     ("private_flavors: [a]\nflavors: {b: resources=VCPU:1}\n", "expected the name of a flavor, found 'a'"),
     ("names: nowhere.yaml\n", "nowhere.yaml cannot be read: No such file or directory."),
     ("names: {projekts: {}}\n", "line 1: names: expected one of the keys projects, users"),
     ("names: {users: {a: [b]}}\n", "line 1: names.users.a: expected a name of up to 255 characters"),
-    (
-        f"{SHARES}  class: [VCPU]\n",
-        "line 2: fair_share: expected one of the keys classes, leaves, tree, queues",
-    ),
-    (
-        queues("volcano.sh/hierarchy: root/eng, volcano.sh/hierarchy-weights: 1/2"),
-        "A queue is written - {hierarchy",
-    ),
+    (f"{SHARES}  class: [VCPU]\n", "line 2: fair_share: expected one of the keys classes, leaves, tree, queues"),
+    (queues("volcano.sh/hierarchy: a/b, volcano.sh/hierarchy-weights: 1/2"), "A queue is written - {hierarchy"),
     (f"{SHARES}  classes: []\n", "line 2: fair_share.classes: expected a list of at least one resource class"),
     (f"{SHARES}  classes: [VCPU, VCPU]\n", "line 2: fair_share.classes.1: expected each class once, found 'VCPU'."),
     (f"{SHARES}  leaves: user\n", "line 2: fair_share.leaves: expected project or consumer_type, found 'user'."),
     (tree("eng: {weight: 2}"), "line 3: fair_share.tree: expected a path such as root/eng/dev, found the key 'eng'."),
-    (
-        tree("root/eng: {weight: 0}"),
-        "line 3: fair_share.tree.root/eng.weight: expected a number from 0.000001 to",
-    ),
-    (
-        queues("hierarchy: root/eng/prod, weights: 1/2"),
-        "line 3: fair_share.queues.0.weights: expected 3 weights",
-    ),
-    (
-        tree("root/eng: {consumer_types: [A]}"),
-        "weight, projects, guarantee, deserved, limit, found the key 'consumer",
-    ),
+    (tree("root/eng: {weight: 0}"), "line 3: fair_share.tree.root/eng.weight: expected a number from 0.000001 to"),
+    (queues("hierarchy: root/eng/prod, weights: 1/2"), "line 3: fair_share.queues.0.weights: expected 3 weights"),
+    (tree("root/eng: {consumer_types: [A]}"), "weight, projects, guarantee, deserved, limit, found the key 'consumer"),
     (
         tree("root/sci: {projects: [a]}", "root/sci/dev: {projects: [b]}"),
         "lines 3 and 4: fair_share: root/sci is a queue and cannot contain the queue root/sci/dev.",
@@ -132,12 +118,9 @@ MISTAKES = [
     (tree("root/a: {projects: [p]}", "root/b: {projects: [p]}"), "lines 3 and 4: fair_share: p is in root/a and in"),
     (
         tree("root/a/b: {}") + "  default: root/a\n",
-        "lines 3 and 4: fair_share: root/a is a queue and cannot contain the queue root/a/b.",
+        "lines 3 and 4: fair_share: root/a is a queue and cannot contain",
     ),
-    (
-        tree("root/default/b: {}"),
-        "lines 1 and 3: fair_share: root/default is a queue and cannot contain",
-    ),
+    (tree("root/default/b: {}"), "lines 1 and 3: fair_share: root/default is a queue and cannot contain"),
     (tree("root/a: {guarantee: {DISK_GB: 1}}"), "line 3: fair_share.tree.root/a.guarantee"),
     (tree("root/a: {guarantee: {VCPU: 4}, deserved: {VCPU: 3}}"), "a number from 4 up"),
     (
@@ -145,16 +128,11 @@ MISTAKES = [
         "lines 3 and 5: fair_share: with root/a/c, deserved adds up to 9 VCPU in root/a, the limit of which is 8.",
     ),
     (
-        tree(
-            *[f"root/{path}: {{guarantee: {{VCPU: {amount}}}}}" for path, amount in (("a/b", 3), ("a/c", 2), ("a", 4))]
-        ),
+        tree(guaranteed("root/a/b", 3), guaranteed("root/a/c", 2), guaranteed("root/a", 4)),
         "lines 4 and 5: fair_share: with root/a/c, guarantee adds up to 5 VCPU in root/a, ",
     ),
     (
-        tree(
-            "root/a: {deserved: {VCPU: 8}}",
-            *[guaranteed(f"root/a/{path}", amount) for path, amount in (("b", 5), ("b/x", 5), ("c/y", 4))],
-        ),
+        tree("root/a: {deserved: {VCPU: 8}}", *map(guaranteed, ("root/a/b", "root/a/b/x", "root/a/c/y"), (5, 5, 4))),
         "lines 3 and 6: fair_share: with root/a/c/y, guarantee adds up to 9 VCPU in root/a, ",
     ),
     *[

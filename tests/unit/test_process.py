@@ -1,6 +1,5 @@
-"""What a process does with its machine and its signals: cores, memory, the garbage collector, Ctrl-C, SIGTERM."""
+"""What a process does with its machine and its signals: cores, the garbage collector, Ctrl-C, SIGTERM."""
 
-import ctypes
 import gc
 import os
 import signal
@@ -39,34 +38,6 @@ def test_a_quota_of_cpu_time_counts_as_cores(tmp_path: Path, text: str, expected
 
 def test_without_a_quota_all_cores_are_used(tmp_path: Path):
     assert cores(tmp_path / "nothing") == PRESENT
-
-
-WORK = """
-import resource, sys
-from placement.tuning import retain_freed_memory
-if sys.argv[1] == "tuned":
-    retain_freed_memory()
-def write():
-    return "".join(["x" * 1_000_000] * 3).encode()
-def faults():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-write()
-before = faults()
-for _ in range(20):
-    write()
-print(faults() - before)
-"""
-
-
-def faults(how: str) -> int:
-    """Return the number of page faults of a process that writes large answers."""
-    done = subprocess.run([sys.executable, "-c", WORK, how], capture_output=True, text=True, check=True)
-    return int(done.stdout)
-
-
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="another C library than glibc")
-def test_freed_memory_is_used_again_for_the_next_answer() -> None:
-    assert 10 * faults("tuned") < faults("as it is")
 
 
 def test_who_makes_an_application_keeps_the_process_as_it_is(tmp_path: Path) -> None:

@@ -1,9 +1,10 @@
 """Trees for the tests of fair shares: those of Volcano's design of HDRF and of the vectors HD-nn, and random ones."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
+from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Branch, Leaf, in_order, joined
 
 Trees = dict[str, object]
@@ -55,6 +56,21 @@ def branches_of(branch: Branch, above: str = "") -> Iterator[tuple[str, Branch]]
     for inner in branch.parts:
         if isinstance(inner, Branch):
             yield from branches_of(inner, path)
+
+
+def plus(amounts: Mapping[str, int], more: Mapping[str, int], sign: int = 1) -> dict[str, int]:
+    return {name: amounts.get(name, 0) + sign * more.get(name, 0) for name in {*amounts, *more}}
+
+
+def end_and_serve(shares: FairShares, ends: Sequence[str], tasks: Mapping[str, Mapping[str, int]], *, steps: int = 200):
+    """End one task of each of these leaves in turn, and give what is free to whoever is first."""
+    for step in range(steps):
+        leaf = ends[step % len(ends)]
+        if any(shares.usage(leaf).values()):
+            shares.use(leaf, plus(shares.usage(leaf), tasks[leaf], -1))
+        winner = shares.first()
+        assert winner is not None
+        shares.use(winner, plus(shares.usage(winner), tasks[winner]))
 
 
 WEIGHTS = (1, 1, 1, 2, 3, 0.5, 0.1, Fraction(1, 3), 50)

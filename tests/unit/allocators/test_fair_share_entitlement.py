@@ -28,28 +28,26 @@ def entitled(*queues: Branch, used: dict[str, int], waiting: str) -> list[float]
         usage={f"n/{q}/x": {"g": n} for q, n in used.items()},
         tasks={f"n/{name}/x": {"g": 1} for name in waiting},
     )
-    found = shares.entitlements()
-    return [float(found.amounts(f"n/{one.name}")["g"]) for one in queues]
+    entitlements_ = shares.entitlements()
+    return [float(entitlements_.amounts(f"n/{branch.name}")["g"]) for branch in queues]
 
 
-VECTORS = [
-    pytest.param([queue("a"), queue("b")], {"a": 60}, "ab", [50, 50], id="QC-01 by weight"),
-    pytest.param([queue("a"), queue("b", 3)], {"a": 60}, "ab", [25, 75], id="QC-02 a weight of three"),
-    pytest.param([queue("a"), queue("b")], {"a": 60}, "a", [100, 0], id="QC-03 what is left is borrowed"),
-    pytest.param([queue("a"), queue("b"), queue("c")], {"b": 2}, "a", [50, 50, 0], id="QC-04 who uses wants more"),
-    pytest.param([queue("a", guarantee=70), queue("b")], {}, "ab", [70, 30], id="QC-05 a guarantee above the weight"),
-    pytest.param([queue("a", guarantee=70), queue("b")], {}, "b", [0, 100], id="QC-06 a guarantee not used"),
-    pytest.param([queue("a", guarantee=30), queue("b")], {}, "ab", [50, 50], id="QC-07 a guarantee below the weight"),
-    pytest.param([queue("a", limit=20), queue("b")], {}, "ab", [20, 80], id="QC-08 a limit"),
-    pytest.param([queue("a", 9, deserved=10), queue("b")], {}, "ab", [10, 90], id="QC-09 deserved, not the weight"),
-    pytest.param(
-        [queue("a", deserved=40), queue("b"), queue("c", 2)], {}, "abc", [40, 20, 40], id="QC-10 the rest by weight"
-    ),
-    pytest.param([queue("a", deserved=60), queue("b", deserved=60)], {}, "ab", [60, 60], id="QC-11 promised too much"),
-]
+VECTORS = {
+    "QC-01 by weight": ([queue("a"), queue("b")], {"a": 60}, "ab", [50, 50]),
+    "QC-02 a weight of three": ([queue("a"), queue("b", 3)], {"a": 60}, "ab", [25, 75]),
+    "QC-03 what is left is borrowed": ([queue("a"), queue("b")], {"a": 60}, "a", [100, 0]),
+    "QC-04 who uses wants more": ([queue("a"), queue("b"), queue("c")], {"b": 2}, "a", [50, 50, 0]),
+    "QC-05 a guarantee above the weight": ([queue("a", guarantee=70), queue("b")], {}, "ab", [70, 30]),
+    "QC-06 a guarantee not used": ([queue("a", guarantee=70), queue("b")], {}, "b", [0, 100]),
+    "QC-07 a guarantee below the weight": ([queue("a", guarantee=30), queue("b")], {}, "ab", [50, 50]),
+    "QC-08 a limit": ([queue("a", limit=20), queue("b")], {}, "ab", [20, 80]),
+    "QC-09 deserved, not the weight": ([queue("a", 9, deserved=10), queue("b")], {}, "ab", [10, 90]),
+    "QC-10 the rest by weight": ([queue("a", deserved=40), queue("b"), queue("c", 2)], {}, "abc", [40, 20, 40]),
+    "QC-11 promised too much": ([queue("a", deserved=60), queue("b", deserved=60)], {}, "ab", [60, 60]),
+}
 
 
-@pytest.mark.parametrize(("queues", "used", "waiting", "expected"), VECTORS)
+@pytest.mark.parametrize(("queues", "used", "waiting", "expected"), VECTORS.values(), ids=VECTORS)
 def test_what_queues_are_entitled_to(queues, used, waiting, expected) -> None:
     assert entitled(*queues, used=used, waiting=waiting) == expected
 

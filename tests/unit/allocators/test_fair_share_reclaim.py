@@ -1,6 +1,7 @@
 """Giving back: reclaim across queues compared with every possible subset, and preemption within a queue."""
 
 import random
+from collections.abc import Mapping
 from fractions import Fraction
 from itertools import accumulate, combinations
 
@@ -17,21 +18,26 @@ from placement.allocators.fair_share.tree import Branch, Leaf, joined
 from tests.examples import examples
 from tests.unit.allocators import fair_share_oracle as oracle
 from tests.unit.allocators.fair_share_entitlement_oracle import amount_in, entitlements
-from tests.unit.allocators.fair_share_trees import limits_of, tree
+from tests.unit.allocators.fair_share_trees import limits_of, plus, tree
 
 
-def cluster(parts, totals, held: list[Held], waiting=()) -> FairShares:
-    shares = FairShares(tree("n", parts), totals)
-    for leaf in shares.leaves():
-        own = [one.amounts for one in held if one.leaf == leaf]
-        shares.use(leaf, {name: sum(amounts.get(name, 0) for amounts in own) for name in totals})
-    for leaf, task in dict(waiting).items():
-        shares.want(leaf, task)
-    return shares
+def cluster(parts, totals, held: list[Held], waiting: Mapping[str, Mapping[str, int]] | None = None) -> FairShares:
+    return FairShares(tree("n", parts), totals, usage=usage_of(held), tasks=waiting or {})
+
+
+def usage_of(held: list[Held]) -> dict[str, dict[str, int]]:
+    usage: dict[str, dict[str, int]] = {}
+    for holding in held:
+        usage[holding.leaf] = plus(usage.get(holding.leaf, {}), holding.amounts)
+    return usage
+
+
+def shares_of(root: Branch, state: oracle.State) -> FairShares:
+    return FairShares(root, state.totals, usage=state.usage, tasks=state.tasks)
 
 
 def names(giving) -> list[str]:
-    return [one.name for one in giving.given_back]
+    return [given.name for given in giving.given_back]
 
 
 def gpus(leaf: str, count: int, *, each: int = 1, value=0) -> list[Held]:
@@ -68,7 +74,7 @@ def test_the_state_is_left_as_it_was() -> None:
 
 def test_where_not_all_choices_were_looked_at_the_answer_says_so() -> None:
     held = [Held(f"h{number}", "n/a/x", {"g": 3 + number % 5, "c": 1 + number % 7}, number) for number in range(30)]
-    totals = {name: sum(one.amounts[name] for one in held) for name in "gc"}
+    totals = {name: sum(holding.amounts[name] for holding in held) for name in "gc"}
     shares = cluster(TWO, totals, held)
     giving = reclaim(shares, "n/b/y", {"g": 40, "c": 41}, held=held, steps=5)
     assert (giving.feasible, giving.complete) == (True, False)
@@ -78,7 +84,7 @@ def test_where_not_all_choices_were_looked_at_the_answer_says_so() -> None:
 def best_subsets(root: Branch, state: oracle.State, claimant: str, task, held: list[Held]) -> list[tuple[Held, ...]]:
     """Try every subset, the smaller and less valuable first, by the definition of ``reclaim``; return the best."""
     model = Model(root, state, claimant, task)
-    giving = [one for one in held if one.leaf != claimant and model.is_entitled(one.leaf)]
+    giving = [holding for holding in held if holding.leaf != claimant and model.is_entitled(holding.leaf)]
     for size in range(1, len(giving) + 1):
         found = [
             chosen for chosen in combinations(giving, size) if model.is_enough(chosen) and model.all_keep_theirs(chosen)
@@ -89,7 +95,7 @@ def best_subsets(root: Branch, state: oracle.State, claimant: str, task, held: l
 
 
 def worth(given_back) -> Fraction:
-    return sum((exact(one.value) for one in given_back), Fraction(0))
+    return sum((exact(given.value) for given in given_back), Fraction(0))
 
 
 def check_best(root: Branch, state: oracle.State, claimant: str, task, held: list[Held], giving) -> None:
@@ -105,9 +111,9 @@ def check_best(root: Branch, state: oracle.State, claimant: str, task, held: lis
 def is_for(root: Branch, state: oracle.State, claimant: str, task, given_back) -> bool:
     """Return whether the claimant is next and passes both gates once this is given back and wanted again."""
     usage, tasks = {**state.usage}, {leaf: task for leaf, task in state.tasks.items() if any(task.values())}
-    for one in given_back:
-        usage[one.leaf] = plus(usage[one.leaf], one.amounts, -1)
-        tasks.setdefault(one.leaf, one.amounts)
+    for holding in given_back:
+        usage[holding.leaf] = plus(usage[holding.leaf], holding.amounts, -1)
+        tasks.setdefault(holding.leaf, holding.amounts)
     shares = FairShares(root, state.totals, usage=usage, tasks=tasks)
     if not is_next(shares, claimant, {**tasks, claimant: task}):
         return False
@@ -163,20 +169,17 @@ class Model:
         useless = [one for one in given_back if not any(one.amounts.get(name) for name in self.lacking)]
         return not useless and all(self.fits(name, given_back) for name in self.lacking)
 
-    def all_keep_theirs(self, given_back) -> bool:
+    def all_keep_theirs(self, given_back, is_free=lambda given: False) -> bool:
         """Return whether each node from the parting down to the giving leaf keeps what it is entitled to."""
         return all(
             self.held(name, path, given_back) >= self.entitled[name][path]
-            for one in given_back
-            for path in accumulate(one.leaf.split("/"), joined)
-            if path.startswith(self.parting(one.leaf)[0])
+            for given in given_back
+            if not is_free(given)
+            for path in accumulate(given.leaf.split("/"), joined)
+            if path.startswith(self.parting(given.leaf)[0])
             for name in self.lacking
-            if one.amounts.get(name)
+            if given.amounts.get(name)
         )
-
-
-def plus(amounts, more, sign: int = 1) -> dict[str, int]:
-    return {name: amounts.get(name, 0) + sign * more.get(name, 0) for name in {*amounts, *more}}
 
 
 def capacity(rng: random.Random):
@@ -213,9 +216,7 @@ def random_case(seed: int):
         Held(f"h{number}", rng.choice(leaves), {name: rng.randint(0, 3) for name in classes}, rng.choice([0, 1, 1, 5]))
         for number in range(rng.randint(1, 8))
     ]
-    usage = {leaf: dict.fromkeys(classes, 0) for leaf in leaves}
-    for one in held:
-        usage[one.leaf] = plus(usage[one.leaf], one.amounts)
+    usage = {leaf: dict.fromkeys(classes, 0) for leaf in leaves} | usage_of(held)
     totals = {name: sum(amounts[name] for amounts in usage.values()) + rng.randint(0, 2) for name in classes}
     tasks = {leaf: {name: rng.randint(0, 2) for name in classes} for leaf in leaves if rng.random() < 0.6}
     task = {name: rng.randint(0, 4) for name in classes}
@@ -226,12 +227,7 @@ def random_case(seed: int):
 @given(st.integers(0, 10**9))
 def test_no_smaller_nor_cheaper_set_would_do(seed) -> None:
     root, state, claimant, task, held = random_case(seed)
-    shares = FairShares(root, state.totals)
-    for leaf, amounts in state.usage.items():
-        shares.use(leaf, amounts)
-    for leaf, wanted in state.tasks.items():
-        shares.want(leaf, wanted)
-    giving = reclaim(shares, claimant, task, held=held)
+    giving = reclaim(shares_of(root, state), claimant, task, held=held)
     assert giving.complete
     if not Model(root, state, claimant, task).lacking:
         assert (giving.feasible, giving.given_back) == (True, ())
@@ -244,10 +240,9 @@ def test_no_smaller_nor_cheaper_set_would_do(seed) -> None:
 def test_what_is_found_among_many_is_the_best_where_it_is_called_complete(seed) -> None:
     """The same cases, searched as if there were too many choices to examine all."""
     root, state, claimant, task, held = random_case(seed)
-    shares = FairShares(root, state.totals, usage=state.usage, tasks=state.tasks)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(fewest, "MAX_EXACT", 0)
-        giving = reclaim(shares, claimant, task, held=held)
+        giving = reclaim(shares_of(root, state), claimant, task, held=held)
     if Model(root, state, claimant, task).lacking:
         best = best_subsets(root, state, claimant, task, held)
         if giving.complete:
@@ -259,56 +254,36 @@ def test_what_is_found_among_many_is_the_best_where_it_is_called_complete(seed) 
 @given(st.integers(0, 10**6))
 def test_what_is_given_back_does_not_depend_on_the_order_of_the_list(seed) -> None:
     root, state, claimant, task, held = random_case(seed)
-    shares = FairShares(root, state.totals)
-    for leaf, amounts in state.usage.items():
-        shares.use(leaf, amounts)
+    shares = shares_of(root, state)
     first = reclaim(shares, claimant, task, held=held)
     random.Random(seed).shuffle(held)
     assert reclaim(shares, claimant, task, held=held) == first
 
 
-ONE_QUEUE = {"q": {"ann": "g", "bob": "g", "eve": "g"}}
-
-
-def own_queue(held: list[Held]) -> FairShares:
-    return cluster(ONE_QUEUE, {"g": 10}, held)
-
-
 def test_of_one_priority_preemption_takes_from_the_largest_share() -> None:
     held = [*gpus("n/q/bob", 3, value=1), *gpus("n/q/eve", 7, value=1)]
-    assert names(reclaim(own_queue(held), "n/q/ann", {"g": 2}, priority=3, held=held)) == ["e0", "e1"]
+    shares = cluster({"q": {"ann": "g", "bob": "g", "eve": "g"}}, {"g": 10}, held)
+    assert names(reclaim(shares, "n/q/ann", {"g": 2}, priority=3, held=held)) == ["e0", "e1"]
 
 
 def best_preemption(root: Branch, state: oracle.State, claimant: str, task, *, priority: int, held: list[Held]):
     """Try every subset of those that may go: lowest maximal priority first, then the fewest, then the lowest values."""
     model = Model(root, state, claimant, task)
 
-    def is_free(one: Held) -> bool:
-        return queue_of(one.leaf) == queue_of(claimant) and one.value < priority
+    def is_free(holding: Held) -> bool:
+        return queue_of(holding.leaf) == queue_of(claimant) and holding.value < priority
 
-    willing = [
-        one
-        for one in held
-        if is_free(one) or (one.value <= priority and one.leaf != claimant and model.is_entitled(one.leaf))
-    ]
+    def is_willing(holding: Held) -> bool:
+        may_give = holding.value <= priority and holding.leaf != claimant and model.is_entitled(holding.leaf)
+        return is_free(holding) or may_give
 
-    def all_keep(given_back) -> bool:
-        return all(
-            model.held(name, path, given_back) >= model.entitled[name][path]
-            for one in given_back
-            if not is_free(one)
-            for path in accumulate(one.leaf.split("/"), joined)
-            if path.startswith(model.parting(one.leaf)[0])
-            for name in model.lacking
-            if one.amounts.get(name)
-        )
-
+    willing = [*filter(is_willing, held)]
     return min(
         [
-            (max(one.value for one in chosen), len(chosen), sum(one.value for one in chosen))
+            (max(given.value for given in chosen), len(chosen), sum(given.value for given in chosen))
             for size in range(1, len(willing) + 1)
             for chosen in combinations(willing, size)
-            if model.is_enough(chosen) and all_keep(chosen)
+            if model.is_enough(chosen) and model.all_keep_theirs(chosen, is_free)
         ],
         default=None,
     )
@@ -318,10 +293,9 @@ def best_preemption(root: Branch, state: oracle.State, claimant: str, task, *, p
 @given(st.integers(0, 10**9))
 def test_no_preemption_would_be_less_important(seed) -> None:
     root, state, claimant, task, held = random_case(seed)
-    shares = FairShares(root, state.totals, usage=state.usage, tasks=state.tasks)
     if not Model(root, state, claimant, task).lacking:
         return
-    giving = reclaim(shares, claimant, task, priority=1, held=held)
-    found = [one.value for one in giving.given_back]
+    giving = reclaim(shares_of(root, state), claimant, task, priority=1, held=held)
+    values = [given.value for given in giving.given_back]
     expected = best_preemption(root, state, claimant, task, priority=1, held=held)
-    assert ((max(found), len(found), sum(found)) if giving.feasible else None) == expected
+    assert ((max(values), len(values), sum(values)) if giving.feasible else None) == expected

@@ -10,9 +10,7 @@ import pytest
 from placement.allocators.fair_share.order import Task, fill, order, want
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import SCALE, Branch, Leaf, ratio
-from tests.unit.allocators.fair_share_trees import COMPLEMENTARY, RESCALING, SATURATED, tasks, tree
-
-CHURN_STEPS = 200
+from tests.unit.allocators.fair_share_trees import COMPLEMENTARY, RESCALING, SATURATED, end_and_serve, tasks, tree
 
 
 def state(parts, totals, usage=(), *, waiting=None) -> FairShares:
@@ -85,13 +83,8 @@ def test_filling_gives_what_the_paper_gives(parts, totals, count, expected) -> N
 def test_hd08_the_state_in_which_the_saturated_node_is_decided() -> None:
     used = {"n1": {"c": 10}, "n2": {"c": 10}, "n3/n31": {"c": 10}, "n3/n32": {"g": 10}, "n4": {"g": 11}}
     shares = state(SATURATED, {"c": 30, "g": 30}, used)
-    assert [shares.node(f"n/{path}").is_blocked for path in ("n1", "n2", "n3/n31", "n3", "n4")] == [
-        True,
-        True,
-        True,
-        False,
-        False,
-    ]
+    blocked = {path: shares.node(f"n/{path}").is_blocked for path in ("n1", "n2", "n3/n31", "n3", "n4")}
+    assert blocked == {"n1": True, "n2": True, "n3/n31": True, "n3": False, "n4": False}
     assert shares.node("n/n3").share == 1 / 3
     assert shares.node("n/n4").share == 11 / 30
     # n4 is scaled from 11 to 10, the smallest.
@@ -100,62 +93,45 @@ def test_hd08_the_state_in_which_the_saturated_node_is_decided() -> None:
     assert shares.first() == "n/n3/n32"
 
 
-def churned(parts, totals, names: list[str], *, steps: int = CHURN_STEPS) -> FairShares:
+def churned(parts, totals, names: list[str], *, steps: int = 200) -> FairShares:
     """Fill, then end one task of each of these leaves in turn and queue it again."""
     shares = state(parts, totals)
     fill(shares, {path: [Task(task, None)] for path, task in tasks(parts).items()})
-    for step in range(steps):
-        leaf = f"n/{names[step % len(names)]}"
-        task = tasks(parts)[leaf]
-        shares.use(leaf, {name: amount - task.get(name, 0) for name, amount in shares.usage(leaf).items()})
-        winner = shares.first()
-        assert winner is not None
-        shares.use(winner, {name: shares.usage(winner)[name] + tasks(parts)[winner].get(name, 0) for name in totals})
-        assert shares.first() is None
+    end_and_serve(shares, [f"n/{name}" for name in names], tasks(parts), steps=steps)
+    assert shares.first() is None
     return shares
 
 
 def test_hd09_churn_does_not_starve_the_child_with_the_complementary_resource() -> None:
     """W, the design's first case: tasks of n1 and n22 end in turn. With Volcano, n1 gets every GPU: 10 and 0."""
-    totals = {"c": 10, "g": 10}
-    shares = churned(COMPLEMENTARY, totals, ["n1", "n2/n22"])
+    shares = churned(COMPLEMENTARY, {"c": 10, "g": 10}, ["n1", "n2/n22"])
     assert [shares.usage(f"n/{path}")["g"] for path in ("n1", "n2/n22")] == [5, 5]
 
 
 def test_churn_does_not_take_from_the_other_children_of_a_saturated_node() -> None:
     """The design's second case over many steps: n4 keeps half of the GPUs, whosever task ends."""
-    totals = {"c": 30, "g": 30}
-    shares = churned(SATURATED, totals, ["n1", "n4", "n3/n32", "n2", "n3/n31", "n4"], steps=600)
+    shares = churned(SATURATED, {"c": 30, "g": 30}, ["n1", "n4", "n3/n32", "n2", "n3/n31", "n4"], steps=600)
     assert [shares.usage(f"n/{path}")["g"] for path in ("n3/n32", "n4")] == [15, 15]
     assert [shares.usage(f"n/{path}")["c"] for path in ("n1", "n2", "n3/n31")] == [10, 10, 10]
 
 
-WEIGHTED = [
-    pytest.param(
-        {"a": {"a1": "c", ("a2", 3): "c"}, "b": {"b1": "c"}},
-        80,
-        {"a1": 10, "a2": 30, "b1": 40},
-        id="HD-10",
-    ),
-    pytest.param(
+WEIGHTED = {
+    "HD-10": ({"a": {"a1": "c", ("a2", 3): "c"}, "b": {"b1": "c"}}, {"a1": 10, "a2": 30, "b1": 40}),
+    "HD-11-volcano-1661": (
         {("dev", 50): {"little": "c", ("big", 9): "c"}, ("alt", 50): {"main": "c"}},
-        100,
         {"little": 5, "big": 45, "main": 50},
-        id="HD-11-volcano-1661",
     ),
-    pytest.param(
+    "HD-12": (
         {"ads": {"dev": "c", "test": "c"}, ("eng", 3): {"p": "c", ("q", 2): "c"}},
-        480,
         {"dev": 60, "test": 60, "p": 120, "q": 240},
-        id="HD-12",
     ),
-]
+}
 
 
-@pytest.mark.parametrize(("parts", "total", "expected"), WEIGHTED)
-def test_weights_hold_on_every_level(parts, total, expected) -> None:
+@pytest.mark.parametrize(("parts", "expected"), WEIGHTED.values(), ids=WEIGHTED)
+def test_weights_hold_on_every_level(parts, expected) -> None:
     """W: Volcano scales by unweighted shares, so a child's weight also changes its parent's part."""
-    assert filled(parts, {"c": total}) == expected
+    assert filled(parts, {"c": sum(expected.values())}) == expected
 
 
 def test_hd13_what_a_content_leaf_leaves_goes_to_its_sibling() -> None:

@@ -89,11 +89,8 @@ def test_what_upstream_chooses_has_the_score_it_says(memory, to):
     )
     allocation = placed(T1, *containers)
     assert fits(allocation, 0.582141)
-    assert [set(targets(mapping).values()) for mapping in allocation.mappings] == [
-        {"gpu/dev2", "gpu/dev4"},
-        {"gpu/dev3"},
-        {f"gpu/{to}"},
-    ]
+    devices = [set(targets(mapping).values()) for mapping in allocation.mappings]
+    assert devices == [{"gpu/dev2", "gpu/dev4"}, {"gpu/dev3"}, {f"gpu/{to}"}]
 
 
 @pytest.mark.parametrize(
@@ -114,12 +111,8 @@ def test_the_best_score_is_found_also_where_a_greedy_choice_misses_it(memory, sh
 
 def test_initialisation_shares_a_device_of_a_running_container():
     """GA-03: three cards are needed at a time, so three are used."""
-    allocation = placed(
-        T1_PLAIN,
-        Container(merged(gpu(0), gpu(1))),
-        Container(gpu(0)),
-        Container(gpu(0), INITIALISATION),
-    )
+    containers = [Container(merged(gpu(0), gpu(1))), Container(gpu(0)), Container(gpu(0), INITIALISATION)]
+    allocation = placed(T1_PLAIN, *containers)
     assert fits(allocation, 0.3)
     running = {*targets(allocation.mappings[0]).values(), *targets(allocation.mappings[1]).values()}
     assert len(running) == 3
@@ -138,10 +131,8 @@ def test_containers_share_groups_where_that_is_the_only_way():
         Container(gpu(0, memory=100000), INITIALISATION),
     )
     assert fits(allocation, 0.998569)
-    assert targets(allocation.mappings[0]) == {
-        "grp0/A/gpu/0": "grp0/group2/gpu/dev3",
-        "grp0/A/gpu/1": "grp0/group2/gpu/dev4",
-    }
+    pair = {f"grp0/A/gpu/{number}": f"grp0/group2/gpu/dev{3 + number}" for number in range(2)}
+    assert targets(allocation.mappings[0]) == pair
     # Both ask for 256000 and can be exchanged.
     big = {targets(allocation.mappings[1])["gpu/0"], targets(allocation.mappings[2])["gpu/0"]}
     assert big == {"grp0/group0/gpu/dev1", "grp0/group1/gpu/dev2"}
@@ -161,15 +152,8 @@ def test_two_devices_of_one_group_come_from_one_group():
 
 def test_groups_that_are_asked_for_may_share_one_that_is_there():
     """GA-06: four lower groups of one device each are served by two groups with two devices each."""
-    allocation = placed(
-        T5,
-        Container(
-            merged(
-                *[gpu(0, around=f"grp1/R0/grp0/{label}/") for label in "ABCD"],
-                *[gpu(number, around="grp1/R1/grp0/A/") for number in range(2)],
-            )
-        ),
-    )
+    apart = [gpu(0, around=f"grp1/R0/grp0/{label}/") for label in "ABCD"]
+    allocation = placed(T5, Container(merged(*apart, *[gpu(n, around="grp1/R1/grp0/A/") for n in range(2)])))
     assert fits(allocation, 0.375)
     # Two upper groups, three lower ones, six devices, as upstream.
     assert allocation.objective.touched == (2, 3, 6)
@@ -190,14 +174,8 @@ def test_the_mapping_of_the_seed_document_is_found():
     offer, container = seed_example()
     allocation = placed(offer, container)
     assert fits(allocation, 0.5)
-    assert allocation.mappings[0] == {
-        "cpu": "cpu",
-        "memory": "memory",
-        "gpu/0/cards": "gpu/dev0/cards",
-        "gpu/0/memory": "gpu/dev0/memory",
-        "gpu/1/cards": "gpu/dev2/cards",
-        "gpu/1/memory": "gpu/dev2/memory",
-    }
+    itself = {"cpu": "cpu", "memory": "memory"}
+    assert allocation.mappings[0] == record(("gpu/0", "gpu/dev0"), ("gpu/1", "gpu/dev2")) | itself
 
 
 def test_what_a_workload_takes_is_in_use_for_the_next():
@@ -211,37 +189,26 @@ def test_what_a_workload_takes_is_in_use_for_the_next():
 
 def test_of_several_nodes_the_one_with_the_best_score_is_chosen():
     """The paper's figure 1 and equation 1; nothing fits on the first node, the second is used best."""
-    nodes = {
-        "0": Offer({"cpu": 1, "memory": 4}),
-        "1": Offer({"cpu": 4, "memory": 2}),
-        "2": Offer({"cpu": 8, "memory": 8}),
-    }
+    stocks = [(1, 4), (4, 2), (8, 8)]
+    nodes = {str(number): Offer({"cpu": cpu, "memory": memory}) for number, (cpu, memory) in enumerate(stocks)}
     name, allocation = best_node(nodes, [Container({"cpu": 2, "memory": 1})])
     assert (name, allocation.score, allocation.complete) == ("1", 0.5, True)
     assert best_node({"0": nodes["0"]}, [Container({"cpu": 2})]) is None
 
 
-def seed_iv_request() -> Container:
-    return Container(
-        merged(
-            *[gpu(f"gpu{number}", around="Gpugrp1/R0/Gpugrp0/RA/") for number in (0, 1)],
-            *[gpu(f"gpu{number}", around="Gpugrp1/R1/Gpugrp0/RA/") for number in (2, 3)],
-            *[gpu(f"gpu{number}", around="Gpugrp1/R1/Gpugrp0/RB/") for number in (4, 5)],
-        )
-    )
-
-
 def test_affinity_groups_of_two_levels_are_placed_as_asked():
     """GA-08, the paper's figure 3: each pair is one lower group, the two pairs of R1 are in one upper group."""
-    allocation = placed(SEED_IV, seed_iv_request())
+    pairs = ("Gpugrp1/R0/Gpugrp0/RA/", "Gpugrp1/R1/Gpugrp0/RA/", "Gpugrp1/R1/Gpugrp0/RB/")
+    requested = [gpu(f"gpu{number}", around=pairs[number // 2]) for number in range(6)]
+    allocation = placed(SEED_IV, Container(merged(*requested)))
     assert fits(allocation, 0.75)
     lower = {}
     for asked, got in targets(allocation.mappings[0]).items():
         lower.setdefault(asked.rsplit("/gpu/", 1)[0], set()).add(got.rsplit("/gpu/", 1)[0])
-    assert [len(found) for found in lower.values()] == [1, 1, 1]
-    upper = {asked: min(found).split("/")[1] for asked, found in lower.items()}
+    assert [len(groups) for groups in lower.values()] == [1, 1, 1]
+    upper = {asked: min(groups).split("/")[1] for asked, groups in lower.items()}
     assert upper["Gpugrp1/R1/Gpugrp0/RA"] == upper["Gpugrp1/R1/Gpugrp0/RB"] != upper["Gpugrp1/R0/Gpugrp0/RA"]
-    assert len({found for one in lower.values() for found in one}) == 3
+    assert len(set().union(*lower.values())) == 3
 
 
 def test_upper_groups_that_are_left_out_are_filled_in():
@@ -332,10 +299,10 @@ def test_groups_are_packed_where_only_one_packing_fits(kind, offer, wanted, toge
     """Upstream takes the best group for each request separately, without backtracking, and finds no fit."""
     allocation = placed(bins(kind, offer), Container(bins(kind, wanted)))
     assert fits(allocation, 1.0)
-    found = {}
+    packed = {}
     for asked, got in targets(allocation.mappings[0]).items():
-        found.setdefault(got.split("/")[1], set()).add(asked.split("/")[1])
-    assert found == together
+        packed.setdefault(got.split("/")[1], set()).add(asked.split("/")[1])
+    assert packed == together
 
 
 def test_what_was_only_considered_for_one_container_does_not_bind_the_next():
@@ -350,11 +317,8 @@ def test_what_was_only_considered_for_one_container_does_not_bind_the_next():
     )
     allocation = placed(offer, *[Container(gpu(0, memory=memory)) for memory in (60, 50, 100)])
     assert fits(allocation, 1.0)
-    assert [targets(mapping)["gpu/0"] for mapping in allocation.mappings] == [
-        "grp/1/gpu/r",
-        "grp/0/gpu/q",
-        "grp/0/gpu/p",
-    ]
+    homes = [targets(mapping)["gpu/0"] for mapping in allocation.mappings]
+    assert homes == ["grp/1/gpu/r", "grp/0/gpu/q", "grp/0/gpu/p"]
 
 
 def test_siblings_get_locations_of_their_own_where_that_is_asked_for():

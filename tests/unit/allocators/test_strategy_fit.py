@@ -42,72 +42,42 @@ def fit(weight=10, **resources: Preference) -> Fit:
     return Fit(resources, weight=weight)
 
 
-def cpu_and_memory(cpu: int, memory: int, used: int = 200) -> ScoredNode:
-    return ScoredNode({"VCPU": cpu, "MEMORY_MB": memory}, {"VCPU": used, "MEMORY_MB": used})
+def cpu_and_memory(each: int, used: int = 200) -> ScoredNode:
+    """Return a node with this much of each of the two classes."""
+    return ScoredNode(dict.fromkeys(BOTH, each), dict.fromkeys(BOTH, used))
 
 
 BOTH = {"VCPU": 100, "MEMORY_MB": 100}
+LARGE, SMALL, FULL = cpu_and_memory(500), cpu_and_memory(400), cpu_and_memory(500, used=500)
+MEMORY_ALONE = ScoredNode({"MEMORY_MB": 400}, {"MEMORY_MB": 200})
+SPREAD, PACKED = fit(VCPU=least(), MEMORY_MB=least()), fit(VCPU=most(), MEMORY_MB=most())
+MIXED = fit(VCPU=least(1), MEMORY_MB=most(2))
+
+FITS = {
+    "RS-01": (SPREAD, BOTH, LARGE, 400),
+    "RS-02": (SPREAD, BOTH, SMALL, 250),
+    "RS-03": (PACKED, BOTH, LARGE, 600),
+    "RS-04": (PACKED, BOTH, SMALL, 750),
+    "RS-05": (fit(VCPU=least(2), MEMORY_MB=most(1)), BOTH, LARGE, Fraction(1400, 3)),
+    "RS-06": (MIXED, BOTH, LARGE, Fraction(1600, 3)),
+    "RS-07-a-request-of-0-asks-for-nothing": (MIXED, {"VCPU": 0, "MEMORY_MB": 100}, LARGE, 600),
+    "RS-08-a-missing-class-keeps-its-weight": (MIXED, BOTH, MEMORY_ALONE, 500),
+    "RS-09": (fit(MEMORY_MB=most(2)), BOTH, LARGE, 600),
+    "RS-10": (fit(VCPU=least(3), MEMORY_MB=most(1)), BOTH, LARGE, 450),
+    "RS-11": (fit(20, VCPU=least(5), MEMORY_MB=least(5)), BOTH, LARGE, 800),
+    "RS-12-what-does-not-suffice-makes-the-whole-0": (SPREAD, BOTH, FULL, 0),
+    "what-is-exactly-enough-is-full-and-not-too-little": (fit(VCPU=most()), BOTH, cpu_and_memory(300), 1000),
+    "RS-13-least": (fit(VCPU=least(2), MEMORY_MB=least(1)), BOTH, LARGE, 400),
+    "RS-13-most": (fit(VCPU=most(1), MEMORY_MB=most(2)), BOTH, LARGE, 600),
+    "RS-13-one-class": (fit(VCPU=least(2)), BOTH, LARGE, 400),
+    "nothing-configured-is-asked-for": (fit(PGPU=most()), BOTH, LARGE, 0),
+    "nothing-is-asked-for": (fit(VCPU=least()), {}, LARGE, 0),
+    "switched-off": (fit(0, VCPU=least()), BOTH, LARGE, 0),
+    "a-weight-of-0-leaves-a-class-out": (Fit({"VCPU": least(), "MEMORY_*": most(0)}), BOTH, LARGE, 400),
+}
 
 
-@pytest.mark.parametrize(
-    ("policy", "requested", "node", "expected"),
-    [
-        pytest.param(fit(VCPU=least(), MEMORY_MB=least()), BOTH, cpu_and_memory(500, 500), 400, id="RS-01"),
-        pytest.param(fit(VCPU=least(), MEMORY_MB=least()), BOTH, cpu_and_memory(400, 400), 250, id="RS-02"),
-        pytest.param(fit(VCPU=most(), MEMORY_MB=most()), BOTH, cpu_and_memory(500, 500), 600, id="RS-03"),
-        pytest.param(fit(VCPU=most(), MEMORY_MB=most()), BOTH, cpu_and_memory(400, 400), 750, id="RS-04"),
-        pytest.param(
-            fit(VCPU=least(2), MEMORY_MB=most(1)), BOTH, cpu_and_memory(500, 500), Fraction(1400, 3), id="RS-05"
-        ),
-        pytest.param(
-            fit(VCPU=least(1), MEMORY_MB=most(2)), BOTH, cpu_and_memory(500, 500), Fraction(1600, 3), id="RS-06"
-        ),
-        pytest.param(
-            fit(VCPU=least(1), MEMORY_MB=most(2)),
-            {"VCPU": 0, "MEMORY_MB": 100},
-            cpu_and_memory(500, 500),
-            600,
-            id="RS-07-a-request-of-0-asks-for-nothing",
-        ),
-        pytest.param(
-            fit(VCPU=least(1), MEMORY_MB=most(2)),
-            BOTH,
-            ScoredNode({"MEMORY_MB": 400}, {"MEMORY_MB": 200}),
-            500,
-            id="RS-08-a-missing-class-keeps-its-weight",
-        ),
-        pytest.param(fit(MEMORY_MB=most(2)), BOTH, cpu_and_memory(500, 500), 600, id="RS-09"),
-        pytest.param(fit(VCPU=least(3), MEMORY_MB=most(1)), BOTH, cpu_and_memory(500, 500), 450, id="RS-10"),
-        pytest.param(fit(20, VCPU=least(5), MEMORY_MB=least(5)), BOTH, cpu_and_memory(500, 500), 800, id="RS-11"),
-        pytest.param(
-            fit(VCPU=least(), MEMORY_MB=least()),
-            BOTH,
-            cpu_and_memory(500, 500, used=500),
-            0,
-            id="RS-12-what-does-not-suffice-makes-the-whole-0",
-        ),
-        pytest.param(
-            fit(VCPU=most()),
-            BOTH,
-            cpu_and_memory(300, 300),
-            1000,
-            id="what-is-exactly-enough-is-full-and-not-too-little",
-        ),
-        pytest.param(fit(VCPU=least(2), MEMORY_MB=least(1)), BOTH, cpu_and_memory(500, 500), 400, id="RS-13-least"),
-        pytest.param(fit(VCPU=most(1), MEMORY_MB=most(2)), BOTH, cpu_and_memory(500, 500), 600, id="RS-13-most"),
-        pytest.param(fit(VCPU=least(2)), BOTH, cpu_and_memory(500, 500), 400, id="RS-13-one-class"),
-        pytest.param(fit(PGPU=most()), BOTH, cpu_and_memory(500, 500), 0, id="nothing-configured-is-asked-for"),
-        pytest.param(fit(VCPU=least()), {}, cpu_and_memory(500, 500), 0, id="nothing-is-asked-for"),
-        pytest.param(fit(0, VCPU=least()), BOTH, cpu_and_memory(500, 500), 0, id="switched-off"),
-        pytest.param(
-            Fit({"VCPU": least(), "MEMORY_*": most(0)}),
-            BOTH,
-            cpu_and_memory(500, 100),
-            400,
-            id="a-weight-of-0-leaves-a-class-out",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("policy", "requested", "node", "expected"), FITS.values(), ids=FITS)
 def test_fit_over_two_classes(policy: Fit, requested: dict[str, int], node: ScoredNode, expected: Fraction) -> None:
     assert fit_total(policy, requested, node) == expected
 
@@ -217,35 +187,23 @@ def sra_totals(policy: Sra, requested: dict[str, int], nodes: list[ScoredNode]) 
 
 
 @pytest.mark.parametrize(
-    ("task", "expected"),
+    ("task", "upstream", "ours"),
     [
-        pytest.param("cpu-task-0", [200, 100, 0], id="RS-25"),
-        pytest.param("gpu-task-0", [0, 100, 0], id="RS-26"),
-        pytest.param("gpu-task-1", [0, 0, 0], id="RS-27"),
+        pytest.param("cpu-task-0", [200, 100, 0], [200, 100, 0], id="RS-25"),
+        pytest.param("gpu-task-0", [0, 100, 0], [None, 200, 100], id="RS-26"),
+        pytest.param("gpu-task-1", [0, 0, 0], [None, None, 200], id="RS-27"),
     ],
 )
-def test_sra_in_upstream_mode_gives_the_table_of_the_documentation(task: str, expected: list[int]) -> None:
-    policy = Sra({"nvidia.com/t4": 1, "nvidia.com/a10": 1}, weight=2, mode="upstream")
-    assert sra_totals(policy, SEED_TASKS[task], SEED_NODES) == expected
-
-
-@pytest.mark.parametrize(
-    ("task", "expected"),
-    [
-        pytest.param("cpu-task-0", [200, 100, 0], id="RS-25"),
-        pytest.param("gpu-task-0", [None, 200, 100], id="RS-26"),
-        pytest.param("gpu-task-1", [None, None, 200], id="RS-27"),
-    ],
-)
-def test_sra_counts_only_scarce_resources_that_are_not_asked_for(task: str, expected: list[int | None]) -> None:
+def test_sra_gives_the_table_of_the_documentation_or_ours(task: str, upstream: list, ours: list) -> None:
     """By the documentation, requests that do not need a scarce resource avoid it; the formula ignores the request.
 
     So a task that needs both kinds of GPU gets 0 everywhere, both on the node that has them and on those that cannot
     run it. Ours differs: requested resources do not count against a node. Nodes that cannot serve the request have no
     score.
     """
-    policy = Sra({"nvidia.com/t4": 1, "nvidia.com/a10": 1}, weight=2)
-    assert sra_totals(policy, SEED_TASKS[task], SEED_NODES) == expected
+    resources = {"nvidia.com/t4": 1, "nvidia.com/a10": 1}
+    assert sra_totals(Sra(resources, weight=2, mode="upstream"), SEED_TASKS[task], SEED_NODES) == upstream
+    assert sra_totals(Sra(resources, weight=2), SEED_TASKS[task], SEED_NODES) == ours
 
 
 FOUR_NODES = [
@@ -258,36 +216,27 @@ FOUR_TASKS = [{"VCPU": 1}, {"VCPU": 1, T4: 1}, {"VCPU": 1, A10: 1}, {"VCPU": 1, 
 
 
 @pytest.mark.parametrize(
-    ("resources", "expected"),
-    [
-        pytest.param({T4: 2, A10: 3}, [[500, 300, 200, 0], [0, 300, 0, 0], [0, 0, 200, 0], [0, 0, 0, 0]], id="RS-28"),
-        pytest.param({T4: 2}, [[500, 0, 500, 0], [0, 0, 0, 0], [0, 0, 500, 0], [0, 0, 0, 0]], id="RS-29"),
-    ],
-)
-def test_sra_in_upstream_mode_over_four_nodes(resources: dict[str, int], expected: list[list[int]]) -> None:
-    policy = Sra(resources, weight=5, mode="upstream")
-    assert [sra_totals(policy, task, FOUR_NODES) for task in FOUR_TASKS] == expected
-
-
-@pytest.mark.parametrize(
-    ("resources", "expected"),
+    ("resources", "upstream", "ours"),
     [
         pytest.param(
             {T4: 2, A10: 3},
+            [[500, 300, 200, 0], [0, 300, 0, 0], [0, 0, 200, 0], [0, 0, 0, 0]],
             [[500, 300, 200, 0], [None, 500, None, 200], [None, None, 500, 300], [None, None, None, 500]],
             id="RS-28",
         ),
         pytest.param(
             {T4: 2},
+            [[500, 0, 500, 0], [0, 0, 0, 0], [0, 0, 500, 0], [0, 0, 0, 0]],
             [[500, 0, 500, 0], [None, 500, None, 500], [None, None, 500, 0], [None, None, None, 500]],
             id="RS-29",
         ),
     ],
 )
-def test_sra_over_four_nodes(resources: dict[str, int], expected: list[list[int | None]]) -> None:
+def test_sra_over_four_nodes(resources: dict[str, int], upstream: list, ours: list) -> None:
     """Ours differs: in RS-29 the task that needs a T4 gets 0 everywhere upstream, so it has no preference."""
-    policy = Sra(resources, weight=5)
-    assert [sra_totals(policy, task, FOUR_NODES) for task in FOUR_TASKS] == expected
+    theirs, policy = Sra(resources, weight=5, mode="upstream"), Sra(resources, weight=5)
+    assert [sra_totals(theirs, task, FOUR_NODES) for task in FOUR_TASKS] == upstream
+    assert [sra_totals(policy, task, FOUR_NODES) for task in FOUR_TASKS] == ours
 
 
 # Thousandths of a core.

@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from placement.allocators.ranking_profile import NodeScorer, OwnPart, RankingProfile, ScoredNode
+from placement.allocators.ranking_profile import NodeScorer, OwnPart, ScoredNode
 from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, Sra
 from tests.unit.allocators.strategy_fit_definitions import assess, best_first, can_serve
 
@@ -54,19 +54,6 @@ def test_the_compiled_form_equals_the_definitions(profile, part, node, is_alone)
     verdict = assess(profile, requested, node, None if is_alone else own)
     assert scorer.score(*in_order(scorer, node)) == float(verdict.total)
     assert scorer.keeps_proportion(*in_order(scorer, node)) == verdict.keeps_proportion
-
-
-@given(profiles, st.lists(st.tuples(parts(), nodes), min_size=2, max_size=4))
-def test_scorers_compiled_before_are_those_of_the_request(profile, scored) -> None:
-    """Also where requests ask for the same, and nodes give different parts of it or have other classes."""
-    ranking = RankingProfile(strategy=profile)
-    for (requested, own), node in [*scored, *[((scored[0][0][0], own), node) for (_, own), node in scored], *scored]:
-        classes, part = frozenset(node.allocatable), OwnPart.exactly(own)
-        kept, compiled = ranking.scorer(requested, classes, part), NodeScorer(profile, requested, classes, own=part)
-        assert kept is ranking.scorer(requested, classes, part)
-        assert kept.classes == compiled.classes
-        assert kept.score(*in_order(kept, node)) == compiled.score(*in_order(compiled, node))
-        assert kept.keeps_proportion(*in_order(kept, node)) == compiled.keeps_proportion(*in_order(compiled, node))
 
 
 @given(profiles, parts(), nodes)
