@@ -134,18 +134,14 @@ class Serving:
                 return self.ids.roots[demand.group.in_tree]
         return None
 
-    def providers(self, demand: Demand, at: Ints | None = None, *, sharing: bool = False) -> Ints:
+    def providers(
+        self, demand: Demand, at: Ints | None = None, *, sharing: bool = False, whatever_is_used: bool = False
+    ) -> Ints:
         """Return the positions of those of some, or all, that can serve a demand, ascending.
 
         The aggregates of a root do not count if they are to share.
         """
-        return self._meeting(demand, at, [rule for _name, rule in self.rules(demand)], sharing=sharing)
-
-    def possible_providers(self, demand: Demand, at: Ints, *, sharing: bool = False) -> Ints:
-        """Return the same, but whatever is in use."""
-        return self._meeting(demand, at, [rule for _name, rule in _UNIT_RULES], sharing=sharing)
-
-    def _meeting(self, demand: Demand, at: Ints | None, rules: Sequence[Rule], *, sharing: bool) -> Ints:
+        rules = [rule for _name, rule in (UNIT_RULES if whatever_is_used else self.rules(demand))]
         for stock, amount in self.stocks(demand):
             at, rows = _owners(stock, at)
             at = at[np.logical_and.reduce([rule(stock, rows, amount) for rule in rules])]
@@ -173,12 +169,8 @@ class Serving:
         if demand.ignores_usage:
             yield "capacity", lambda stock, rows, _amount: stock.capacity[rows] > 0
             return
-        yield "capacity", self._has_room
-        yield from _UNIT_RULES
-
-    def _has_room(self, stock: StockColumns, rows: Ints, amount: int) -> Flags:
-        fits: Flags = amount <= stock.capacity[rows] - stock.used[rows]
-        return fits
+        yield "capacity", lambda stock, rows, amount: amount <= stock.capacity[rows] - stock.used[rows]
+        yield from UNIT_RULES
 
     def flags(self, at: Ints) -> Flags:
         """Return positions as flags; -1 stands for nobody."""
@@ -249,6 +241,15 @@ class Serving:
     def withheld(self) -> Flags | None:
         """Who is, or lies in, a place that somebody holds exclusively; None if nobody can."""
         return withheld(self.columns, self.sets, self.ids.locks) if self.ids.locks else None
+
+    @cached_property
+    def in_use(self) -> Flags:
+        """On which providers, or below which, anything is in use."""
+        used = np.zeros(len(self.columns.providers.ids), dtype=bool)
+        for stock in map(self.columns.stock, self.columns.class_ids):
+            used[stock.at[stock.used > 0]] = True
+        used[self.columns.providers.with_ancestors(np.flatnonzero(used))] = True
+        return used
 
     @cached_property
     def sharing(self) -> Sharing:
@@ -342,14 +343,11 @@ def _owners(stock: StockColumns, at: Ints | None) -> tuple[Ints, Any]:
     return at[rows >= 0], rows[rows >= 0]
 
 
-def _is_whole_steps(stock: StockColumns, rows: Ints, amount: int) -> Flags:
-    step = stock.step_size[rows]
-    fits: Flags = (step > 0) & (amount % np.maximum(1, step) == 0)
-    return fits
-
-
-_UNIT_RULES: tuple[tuple[str, Rule], ...] = (
+UNIT_RULES: tuple[tuple[str, Rule], ...] = (
     ("min_unit", lambda stock, rows, amount: stock.min_unit[rows] <= amount),
     ("max_unit", lambda stock, rows, amount: stock.max_unit[rows] >= amount),
-    ("step_size", _is_whole_steps),
+    (
+        "step_size",
+        lambda stock, rows, amount: ((step := stock.step_size[rows]) > 0) & (amount % np.maximum(1, step) == 0),
+    ),
 )

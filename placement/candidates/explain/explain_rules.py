@@ -10,8 +10,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
-
 from placement.allocators import Budget
 from placement.allocators.bundle_packing import most_that_fit
 from placement.allocators.group import NamedGroup, partition
@@ -20,8 +18,10 @@ from placement.candidates.explain.explain import (
     MAX_EXAMPLES,
     counted,
     explained,
+    hints,
     most_trees_first,
     near_conditions,
+    searched_steps,
 )
 from placement.candidates.explain.explanation import (
     Condition,
@@ -34,7 +34,6 @@ from placement.candidates.explain.explanation import (
     any_of_value,
     subtree_condition,
 )
-from placement.candidates.explain.hints import hints
 from placement.candidates.explain.masks import CloudMasks, ConditionMasks
 from placement.candidates.explain.partial_search import (
     AlikeTrees,
@@ -44,18 +43,10 @@ from placement.candidates.explain.partial_search import (
     with_traits_apart,
     without,
 )
-from placement.candidates.planner.planner_trees import Deciding
-from placement.candidates.serving import Serving
+from placement.candidates.planner.planner_trees import SeenCloud
 from placement.cloud.providers import Flags, Ints
 from placement.domain.device_types import is_enumerated
-from placement.domain.planner_request import (
-    Affinity,
-    ContainerPaths,
-    Exclusive,
-    PlannerGroup,
-    PlannerRequest,
-    Within,
-)
+from placement.domain.planner_request import Affinity, ContainerPaths, Exclusive, PlannerGroup, PlannerRequest, Within
 from placement.domain.search_plan import Plan
 from placement.domain.tree import PlannerTree, Tree
 
@@ -100,11 +91,14 @@ class RuleSearches(NamedTuple):
         return verdicts_of
 
 
-def distinguishing_columns(serving: Serving, deciding: Deciding, *, in_use: Flags | None = None) -> list[Ints | Flags]:
+def distinguishing_columns(
+    cloud: SeenCloud, classes: Collection[str] | None, *, in_use: Flags | None
+) -> list[Ints | Flags]:
     """Return what tells providers apart to the planner besides what they serve, and whether anything is in use."""
-    columns = [serving.sets.with_trait(trait_id) for trait_id in deciding.traits]
+    serving = cloud.reader.serving
+    columns = [serving.sets.with_trait(trait_id) for trait_id in cloud.trait_names]
     columns += [] if in_use is None else [in_use]
-    return [*columns, *serving.columns.stock_columns(deciding.classes)]
+    return [*columns, *serving.columns.stock_columns(cloud.classes(classes))]
 
 
 def explain_request(request: PlannerRequest, plan: Plan, masks: ConditionMasks, searches: RuleSearches) -> Explanation:
@@ -143,13 +137,9 @@ class _RulesExplained:
     def _with_rules(self, plain: Explanation, remaining: Flags) -> Explanation:
         """Extend an explanation of what single providers are asked for, which left some trees, by the rules."""
         conditions = (NESTED if self._request.paths else FREE_PLACES, *self._rules)
-        steps: list[Remainder] = []
-        undecided = 0
-        for number, condition in enumerate(conditions):
-            served = self._served(with_rules(self._request, conditions[: number + 1]), remaining)
-            undecided, remaining = len(served.undecided), np.zeros(len(remaining), dtype=bool)
-            remaining[np.concatenate(served)] = True
-            steps.append(Remainder(condition, None, int(remaining.sum())))
+        requests = [with_rules(self._request, conditions[: number + 1]) for number in range(len(conditions))]
+        searches = [self._searches.search(request, self._plan) for request in requests]
+        steps, _remaining, undecided = searched_steps(self._alike, zip(conditions, searches, strict=True), remaining)
         # Places are rarely held, so mention that only where it matters.
         shown = steps[1:] if steps[0] == Remainder(FREE_PLACES, None, plain.trees_with_candidates) else steps
         ruled = replace(plain, trees=(*plain.trees, *shown), complete=plain.complete and not undecided)
@@ -166,7 +156,8 @@ class _RulesExplained:
         for rule in self._rules:
             less = with_rules(self._request, [kept for kept in self._rules if kept != rule])
             missed.append(self._near_miss(rule, self._served(less, self._cloud.trees)))
-        for name in removable_paths(self._request):
+        amounts = {name for name in self._request.paths if not is_enumerated(name.rpartition("/")[2])}
+        for name in [name for name in self._request.paths if amounts - {name}]:
             condition = Condition(ConditionKind.GROUP, (name,), name)
             other_paths = {kept: amount for kept, amount in self._request.paths.items() if kept != name}
             missed.append(self._near_miss(condition, self._served_paths(replace(self._request, paths=other_paths))))
@@ -196,7 +187,9 @@ class _RulesExplained:
         Of paths, it is the groups of which the fewest are missing.
         """
         if rule in (NESTED, DISTINCT, TRANSLATE):
-            lacking = [self._shortfall_of_paths(request, parts) for parts in alike_parts(request)]
+            containers = enumerate(request.all_paths())
+            alike = [_alike_in(partition(paths), prefix, number) for number, (prefix, paths, _initial) in containers]
+            lacking = [self._shortfall_of_paths(request, parts) for of_container in alike for parts in of_container]
             return min(filter(None, lacking), key=lambda lack: lack.requested - lack.available, default=None)
         of_rule = [group for group in request.groups if group.suffix in rule.groups and group.count > 1]
         group = max(of_rule, key=lambda group: group.count, default=None)
@@ -233,20 +226,17 @@ class _RulesExplained:
 
 def rules_of(request: PlannerRequest) -> tuple[Condition, ...]:
     """Return the rules that candidates must not break, in the order of the explanation."""
-    return tuple(dict.fromkeys(_rules(request)))
-
-
-def _rules(request: PlannerRequest) -> Iterator[Condition]:
-    yield from map(_device, [group for group in request.groups if group.device is not None])
-    yield from map(_count, [group for group in request.groups if group.everything or group.count > 1])
-    yield from map(subtree_condition, request.same_subtree)
-    yield from map(_within, [rule for rule in request.within if rule.required])
-    yield from map(_affinity, [rule for rule in request.affinity if rule.required])
-    yield from map(_exclusive, request.exclusive)
-    if request.distinct:
-        yield DISTINCT
-    if request.translate:
-        yield TRANSLATE
+    rules = [
+        *map(_device, [group for group in request.groups if group.device is not None]),
+        *map(_count, [group for group in request.groups if group.everything or group.count > 1]),
+        *map(subtree_condition, request.same_subtree),
+        *map(_within, [rule for rule in request.within if rule.required]),
+        *map(_affinity, [rule for rule in request.affinity if rule.required]),
+        *map(_exclusive, request.exclusive),
+        *([DISTINCT] if request.distinct else []),
+        *([TRANSLATE] if request.translate else []),
+    ]
+    return tuple(dict.fromkeys(rules))
 
 
 def with_rules(request: PlannerRequest, kept: Collection[Condition]) -> PlannerRequest:
@@ -299,12 +289,6 @@ def _exclusive(rule: Exclusive) -> Condition:
     return Condition(ConditionKind.EXCLUSIVE, rule.groups, rule.level)
 
 
-def removable_paths(request: PlannerRequest) -> Iterator[str]:
-    """Yield the paths without which amounts are still asked for."""
-    amounts = {name for name in request.paths if not is_enumerated(name.rpartition("/")[2])}
-    yield from [name for name in request.paths if amounts - {name}]
-
-
 class AlikeParts(NamedTuple):
     """Groups beside each other in the paths of a container that ask for the same, by how their names begin."""
 
@@ -313,13 +297,8 @@ class AlikeParts(NamedTuple):
     labels: Sequence[str]
 
 
-def alike_parts(request: PlannerRequest) -> Iterator[AlikeParts]:
-    """Yield the groups of ``paths`` that ask for the same as another one beside them, the outermost first."""
-    for number, container in enumerate(request.all_paths()):
-        yield from _alike_in(partition(container.paths), container.prefix, number)
-
-
 def _alike_in(group: NamedGroup, name: str, container: int) -> Iterator[AlikeParts]:
+    """Yield the groups inside one that ask for the same as another one beside them, the outermost first."""
     kinds: dict[tuple[str, object], list[str]] = defaultdict(list)
     for (level, label), inner in group.inside.items():
         kinds[level, _form(inner)].append(label)

@@ -1,8 +1,7 @@
 """The places in a snapshot for members that want the same, best first, as members take from it.
 
-The result is the same as if everything were planned again for each member. That is rarely necessary: in most clouds
-taking from one tree changes nothing in the others. Then only that tree is composed in again, and all others keep their
-place in the line.
+The result is as if everything were planned again for each member. But in most clouds taking from one tree changes
+nothing in the others: only that tree is composed in again, and all others keep their place in the line.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

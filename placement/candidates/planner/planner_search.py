@@ -97,8 +97,8 @@ _TreeTakenFrom = tuple[Key, Tree, PlannerTree, Collection[int]]
 class PlannerSearch:
     """The search of one question, in the cloud as it is or under an overlay.
 
-    Roughly ``limit`` proposals will be pulled. Up to ``first_trees`` are built in detail ahead at first, then twice as
-    many each time, but no more than are still wanted, or ``MAX_BATCH``.
+    Roughly ``limit`` proposals will be pulled. So many trees, but no more than ``first_trees``, are built in detail
+    ahead at first, then twice as many each time, up to ``MAX_BATCH``.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class PlannerSearch:
         self._forms = FormComposer(question, overlay)
         self._upcoming: list[tuple[Key, Tree]] = []
         """Trees that may be wanted, the most promising last."""
-        self._left_to_build, self._ahead = limit, min(limit, first_trees)
+        self._ahead = min(limit, first_trees)
         # Limit: ``ranked`` is lazy, so that ten proposals cost no more trees than ten need.
         self._trees: dict[int, Tree | None] = {}
         """The trees read so far, by root; None for those in which a demand has no option."""
@@ -237,9 +237,7 @@ class PlannerSearch:
             if not details.has(upcoming):
                 ahead.append(upcoming)
         details.built([tree, *ahead])
-        self._left_to_build -= len(ahead)
-        limit = self._left_to_build if self._left_to_build > 0 else MAX_BATCH
-        self._ahead = min(2 * self._ahead, limit, MAX_BATCH)
+        self._ahead = min(2 * self._ahead, MAX_BATCH)
 
     def in_order(self, roots: Collection[int]) -> list[int]:
         """Return the roots, most promising first by the trees' sums, without trees that the profile filters out."""

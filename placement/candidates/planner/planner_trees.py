@@ -11,7 +11,7 @@ which saves building it again, and lets canonical forms compare fast.
 
 from collections import ChainMap, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
@@ -19,9 +19,9 @@ import numpy as np
 from placement.allocators import natural_order
 from placement.candidates.compose.proposals import Lock, Proposal, Proposals
 from placement.candidates.compose.slots import CanonicalForm, Memo
-from placement.candidates.serving import Serving
-from placement.candidates.tree_reader import Layout
-from placement.cloud.derived import TIMELESS
+from placement.candidates.fragmentation import DeviceJudge
+from placement.candidates.tree_reader import Layout, TreeReader
+from placement.cloud.derived import TIMELESS, KeptInState
 from placement.cloud.providers import Ints, places_in
 from placement.domain.search_plan import Plan
 from placement.domain.tree import NamedMember, Overlay, Places, PlannerTree, ProviderStocks, Stock, Tree
@@ -41,22 +41,36 @@ NamesIn = Callable[[Collection[int]], Mapping[int, ProviderNames]]
 """Returns the names in the trees with some roots, by root."""
 
 
-class Deciding(NamedTuple):
-    """What decides about a tree: the ids of the traits of levels, as in ``SeenCloud``, and names by id."""
+@dataclass(frozen=True, slots=True)
+class SeenCloud:
+    """What a snapshot shows of the cloud for one request: its trees, and what was derived from them.
 
+    ``levels`` has the ids of the traits of its levels, outermost first, None for one that does not exist;
+    ``trait_names`` also those of rules about devices. ``families`` are all classes, if the profile names any by family.
+    """
+
+    reader: TreeReader
     levels: Sequence[int | None]
-    classes: Mapping[int, str]
-    traits: Mapping[int, str]
+    class_names: Mapping[int, str]
+    trait_names: Mapping[int, str]
+    names: NamesIn
+    kept: KeptInState
+    families: Sequence[str] = ()
+    judge: DeviceJudge | None = None
+
+    def classes(self, names: Collection[str] | None) -> Mapping[int, str]:
+        """Return by id those of some classes, or all, that anybody has."""
+        return {id_: name for id_, name in self.class_names.items() if names is None or name in names}
 
 
 class TreesInDetail:
-    """The trees of a snapshot in all detail that decides, each built once."""
+    """The trees of a snapshot in all detail that decides, each built once; None for all classes."""
 
-    def __init__(self, serving: Serving, deciding: Deciding, names: NamesIn) -> None:
-        self._serving = serving
-        self._providers = serving.columns.providers
-        self._deciding = deciding
-        self._names = names
+    def __init__(self, cloud: SeenCloud, classes: Collection[str] | None = None) -> None:
+        self._cloud = cloud
+        self._serving = cloud.reader.serving
+        self._providers = self._serving.columns.providers
+        self._classes = cloud.classes(classes)
         self._equal_stocks: dict[object, ProviderStocks] = {}
         self._equal_traits: dict[int, frozenset[str]] = {}
         self._built: dict[tuple[int, frozenset[int]], PlannerTree] = {}
@@ -79,8 +93,8 @@ class TreesInDetail:
         inside = self._inside({root for _root, roots in keys for root in roots})
         at = self._providers.positions_of_trees(inside)
         parents, traits, stocks = self._providers.parents_of(at), self._traits(at), self._stocks(at)
-        layout = Layout(self._providers, at, self._serving.places_of(self._deciding.levels))
-        positions, places, names = layout.positions, layout.places, self._names(inside.keys())
+        layout = Layout(self._providers, at, self._serving.places_of(self._cloud.levels))
+        positions, places, names = layout.positions, layout.places, self._cloud.names(inside.keys())
         for root, providers in inside.items():
             for provider in providers:
                 uuid, name = names[root][provider]
@@ -108,7 +122,7 @@ class TreesInDetail:
 
     def _stocks(self, at: Ints) -> dict[int, ProviderStocks]:
         """Return the stocks of those providers that have any, one object for all that are equal."""
-        columns, classes = self._serving.columns, self._deciding.classes
+        columns, classes = self._serving.columns, self._classes
         rows: dict[int, list[tuple[int, ...]]] = defaultdict(list)
         for class_id in sorted(classes):
             stock = columns.stock(class_id)
@@ -126,11 +140,11 @@ class TreesInDetail:
     def _traits(self, at: Ints) -> dict[int, frozenset[str]]:
         """Return the traits of those providers that have any."""
         bits: dict[int, int] = defaultdict(int)
-        for number, trait_id in enumerate(self._deciding.traits):
+        for number, trait_id in enumerate(self._cloud.trait_names):
             owners = at[self._serving.sets.with_trait(trait_id)[at]]
             for provider in self._providers.ids[owners].tolist():
                 bits[provider] |= 1 << number
-        names = [*self._deciding.traits.values()]
+        names = [*self._cloud.trait_names.values()]
         for of_provider in {*bits.values()} - self._equal_traits.keys():
             held = [name for number, name in enumerate(names) if of_provider >> number & 1]
             self._equal_traits[of_provider] = frozenset(held)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -11,42 +11,17 @@ from placement.allocators import Budget
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.compose.proposals import Proposal, ProposalComposer, WantedFree
 from placement.candidates.compose.slots import Memo, RequestBudget, SlotComposer
-from placement.candidates.fragmentation import DeviceJudge, HostDemand, TreeFragmentation, host_demands
-from placement.candidates.planner.planner_trees import Deciding, NamesIn, TreesInDetail
+from placement.candidates.fragmentation import HostDemand, TreeFragmentation, host_demands
+from placement.candidates.planner.planner_trees import SeenCloud, TreesInDetail
 from placement.candidates.ranking import Ranking, TreeScores, shared_by
 from placement.candidates.serving import Serving
 from placement.candidates.tree_order import LeastPlaces, least_places
 from placement.candidates.tree_reader import TreeReader
-from placement.cloud.derived import KeptInState
 from placement.cloud.providers import Flags, Ints, ProviderColumns
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.quantities import ResourceAmounts
 from placement.domain.search_plan import Plan, RequestGroup, plan_for
 from placement.domain.tree import AS_IT_IS, Overlay, PlannerTree, Tree
-
-
-@dataclass(frozen=True, slots=True)
-class SeenCloud:
-    """What a snapshot shows of the cloud for one request: its trees, and what was derived from them.
-
-    ``levels`` has the ids of the traits of its levels, outermost first, None for one that does not exist;
-    ``trait_names`` also those of rules about devices. ``families`` are all classes, if the profile names any by family.
-    """
-
-    reader: TreeReader
-    levels: Sequence[int | None]
-    class_names: Mapping[int, str]
-    trait_names: Mapping[int, str]
-    names: NamesIn
-    kept: KeptInState
-    families: Sequence[str] = ()
-    judge: DeviceJudge | None = None
-
-    def deciding(self, classes: Collection[str] | None = None) -> Deciding:
-        """Return what decides about trees, given the names of the classes that do; None for all."""
-        named = self.class_names.items()
-        chosen = {id_: name for id_, name in named if classes is None or name in classes}
-        return Deciding(self.levels, chosen, self.trait_names)
 
 
 class PlannerQuestion:
@@ -73,12 +48,13 @@ class PlannerQuestion:
         self._locks = locks
         self.cloud = cloud
         self._serving = cloud.reader.serving
-        self.use = PlacesInUse(self._serving)
-        """What is in use as it is."""
-        self._under: tuple[Overlay, TreeReader, PlacesInUse] = AS_IT_IS, cloud.reader, self.use
-        self._any_choice: AnyChoice | None = None
-        self.details = TreesInDetail(self._serving, cloud.deciding(self._classes), cloud.names)
+        self._under: tuple[Overlay, TreeReader] = AS_IT_IS, cloud.reader
+        self.details = TreesInDetail(cloud, self._classes)
         """The trees in all detail that decides."""
+
+    @cached_property
+    def _any_choice(self) -> "AnyChoice":
+        return AnyChoice(self.request, self._serving.columns.providers)
 
     def for_places(self, composer: ProposalComposer) -> "PlannerQuestion":
         """Return the same question for another number of places of each tree; what was worked out is shared."""
@@ -91,20 +67,18 @@ class PlannerQuestion:
         if overlay.is_empty:
             return self.cloud.reader
         if self._under[0] is not overlay:
-            reader = self.cloud.reader.under(overlay)
-            self._under = overlay, reader, PlacesInUse(reader.serving)
+            self._under = overlay, self.cloud.reader.under(overlay)
         return self._under[1]
+
+    def _with_released(self, overlay: Overlay) -> Serving:
+        """Return who can serve at most: under an overlay only if that releases anything."""
+        return self.reader(overlay).serving if overlay.released else self._serving
 
     def ruled_out(self, trees: Sequence[Tree], overlay: Overlay) -> set[int]:
         """Return the roots of trees without a free place for an exclusive group, or any choice of single providers."""
         # In a busy cloud hardly anything is free, and looking for that takes no search.
-        use = self.use
-        if overlay.released:
-            self.reader(overlay)
-            use = self._under[2]
-        lacking = use.without_free(self.composer.wanted_free, trees, self.cloud.levels)
-        if self._any_choice is None:
-            self._any_choice = AnyChoice(self.request, self._serving.columns.providers)
+        serving = self._with_released(overlay)
+        lacking = without_free(serving, self.composer.wanted_free, trees, levels=self.cloud.levels)
         return lacking | self._any_choice.lacking_in([tree for tree in trees if tree.root not in lacking])
 
     @property
@@ -191,7 +165,7 @@ class PlannerQuestion:
 
     def least_places(self, overlay: Overlay) -> LeastPlaces | None:
         """Return lower bounds on the places for the counted demands in each tree; None where unknown."""
-        serving = self.reader(overlay).serving if overlay.released else self._serving
+        serving = self._with_released(overlay)
         return least_places(serving, self.composer.counted, levels=self.cloud.levels)
 
 
@@ -201,50 +175,36 @@ def wanted_of(request: PlannerRequest, plan: Plan) -> list[HostDemand]:
 
 
 # Without it, a GPU that wants its switch to itself on 400 busy hosts takes 450 ms of CPU instead of 210.
-class PlacesInUse:
-    """What is in use in a cloud."""
+def without_free(
+    serving: Serving, groups: Sequence[WantedFree], trees: Sequence[Tree], *, levels: Sequence[int | None]
+) -> set[int]:
+    """Return the roots of trees that certainly have too few free providers. Sharing providers count as free."""
+    if not trees or not groups:
+        return set()
+    providers, lacking = serving.columns.providers, set[int]()
+    at = providers.positions_of_trees([tree.root for tree in trees])
+    for group in groups:
+        are_free = _are_free(serving, at, group, levels=[levels[level] for level in group.levels])
+        free = {*providers.ids[at[are_free]].tolist()}
+        for tree in trees:
+            options = tree.options[group.demand]
+            if sum([provider in free or provider in tree.sharing for provider in options]) < group.number:
+                lacking.add(tree.root)
+    return lacking
 
-    def __init__(self, serving: Serving) -> None:
-        self._serving = serving
-        self._providers = serving.columns.providers
 
-    @cached_property
-    def is_in_use(self) -> Flags:
-        """On which providers, or below which, anything is in use, by position."""
-        used, columns = np.zeros(len(self._providers.ids), dtype=bool), self._serving.columns
-        for stock in map(columns.stock, columns.class_ids):
-            used[stock.at[stock.used > 0]] = True
-        used[self._providers.with_ancestors(np.flatnonzero(used))] = True
-        return used
-
-    def without_free(
-        self, groups: Sequence[WantedFree], trees: Sequence[Tree], levels: Sequence[int | None]
-    ) -> set[int]:
-        """Return the roots of trees that certainly have too few free providers. Sharing providers count as free."""
-        if not trees or not groups:
-            return set()
-        at = self._providers.positions_of_trees([tree.root for tree in trees])
-        lacking = set[int]()
-        for group in groups:
-            free = {*self._providers.ids[at[self._are_free(group, at, levels)]].tolist()}
-            for tree in trees:
-                options = tree.options[group.demand]
-                if sum([provider in free or provider in tree.sharing for provider in options]) < group.number:
-                    lacking.add(tree.root)
-        return lacking
-
-    def _are_free(self, group: WantedFree, at: Ints, levels: Sequence[int | None]) -> Flags:
-        used = self.is_in_use
-        free: Flags = ~used[at] if group.levels or group.is_device else np.ones(len(at), dtype=bool)
-        if group.is_card:
-            parents = self._providers.parent_positions[at]
-            free &= ~used[np.where(parents >= 0, parents, at)]
-        for trait_id in [levels[level] for level in group.levels]:
-            if trait_id is None:
-                return np.zeros(len(at), dtype=bool)
-            places = self._providers.nearest(at, self._serving.sets.with_trait(trait_id))
-            free &= (places >= 0) & ~used[places]
-        return free
+def _are_free(serving: Serving, at: Ints, group: WantedFree, *, levels: Sequence[int | None]) -> Flags:
+    used, providers = serving.in_use, serving.columns.providers
+    free: Flags = ~used[at] if levels or group.is_device else np.ones(len(at), dtype=bool)
+    if group.is_card:
+        parents = providers.parent_positions[at]
+        free &= ~used[np.where(parents >= 0, parents, at)]
+    for is_place in serving.places_of(levels):
+        if is_place is None:
+            return np.zeros(len(at), dtype=bool)
+        places = providers.nearest(at, is_place)
+        free &= (places >= 0) & ~used[places]
+    return free
 
 
 STEPS_OF_A_TREE = 1_000
@@ -282,13 +242,14 @@ class AnyChoice:
             roots |= {tree.root for tree in trees}
             parents = self._providers.parents_of(self._providers.positions_of_trees(roots))
             trees = [replace(tree, parents=parents) for tree in trees]
-        return {tree.root for tree in trees if self._is_lacking(tree)}
-
-    def _is_lacking(self, tree: Tree) -> bool:
-        form = self._composer.form(tree)
-        is_lacking = self._lacking_by_form.get(form)
-        if is_lacking is None:
-            self._budget.was_hit = False
-            is_lacking = next(self._composer.searched(tree), None) is None and not self._budget.was_hit
-            self._lacking_by_form.remember(form, is_lacking)
-        return is_lacking
+        lacking = set[int]()
+        for tree in trees:
+            form = self._composer.form(tree)
+            is_lacking = self._lacking_by_form.get(form)
+            if is_lacking is None:
+                self._budget.was_hit = False
+                is_lacking = next(self._composer.searched(tree), None) is None and not self._budget.was_hit
+                self._lacking_by_form.remember(form, is_lacking)
+            if is_lacking:
+                lacking.add(tree.root)
+        return lacking

@@ -208,7 +208,7 @@ class EmptiedTrees:
         """Read trees as they are, but with the options that would have room once these amounts are free."""
         cloud = seen_cloud(self._tx, self._request, self._composer.levels, self._reader)
         trees = self._reader.under(AS_IT_IS.releasing(freed)).trees_of(roots)
-        details = TreesInDetail(self._reader.serving, cloud.deciding(), cloud.names).built(trees)
+        details = TreesInDetail(cloud).built(trees)
         self._read.update(dict.fromkeys(roots))
         self._read.update({tree.root: (tree, detail) for tree, detail in zip(trees, details, strict=True)})
 

@@ -13,7 +13,6 @@ from placement.candidates.compose.proposals import Proposal, ProposalComposer
 from placement.candidates.explain.explain import explain
 from placement.candidates.explain.explain_rules import RuleSearches, distinguishing_columns, explain_request, rules_of
 from placement.candidates.explain.explanation import cause_in_words
-from placement.candidates.explain.masks import ConditionMasks
 from placement.candidates.planner.planner_search import PlannerSearch
 from placement.candidates.planner.question import PlannerQuestion
 from placement.candidates.scores import Score
@@ -150,7 +149,7 @@ def explained_plan(
     existing = tx.names.classes.ids(tx.connection, {*options.locks.values()})
     locks = {level: name for level, name in options.locks.items() if name in existing}
     if rules_of(request) or request.paths or locks:
-        explanation = explain_request(request, plan, masks, _searches(question, masks, locks))
+        explanation = explain_request(request, plan, masks, _searches(question, locks))
     else:
         explanation = explain(plan, masks)
     if explanation.cause is None and explanation.complete and nothing_found and options.profile.filters:
@@ -166,8 +165,8 @@ def why_nothing(tx: Transaction, question: PlannerQuestion, options: PlannerOpti
     return explained
 
 
-def _searches(question: PlannerQuestion, masks: ConditionMasks, locks: Mapping[str, str]) -> RuleSearches:
-    request, levels, serving = question.request, question.composer.levels, masks.serving
+def _searches(question: PlannerQuestion, locks: Mapping[str, str]) -> RuleSearches:
+    request, levels = question.request, question.composer.levels
 
     def composer_for(variant: PlannerRequest, plan: Plan) -> ProposalComposer:
         # Levels apply whichever rules are left out.
@@ -176,6 +175,9 @@ def _searches(question: PlannerQuestion, masks: ConditionMasks, locks: Mapping[s
         return DeviceComposer(variant, levels, locks=locks, plan=plan)
 
     # All stocks matter to nested parts, and what is in use to groups that want a place to themselves.
-    deciding = question.cloud.deciding(None if request.paths else {*locks.values()})
-    columns = distinguishing_columns(serving, deciding, in_use=question.use.is_in_use if request.exclusive else None)
+    classes, in_use = (
+        None if request.paths else {*locks.values()},
+        question.cloud.reader.serving.in_use if request.exclusive else None,
+    )
+    columns = distinguishing_columns(question.cloud, classes, in_use=in_use)
     return RuleSearches(composer_for, question.details.built, columns, Budget(STEPS_PER_REQUEST))

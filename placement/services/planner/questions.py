@@ -10,7 +10,8 @@ from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.compose.devices import DeviceComposer
 from placement.candidates.compose.paths import PathComposer, UnknownLevel
 from placement.candidates.compose.proposals import ProposalComposer
-from placement.candidates.planner.question import PlannerQuestion, SeenCloud
+from placement.candidates.planner.planner_trees import SeenCloud
+from placement.candidates.planner.question import PlannerQuestion
 from placement.candidates.tree_reader import TreeReader
 from placement.domain.names import similar_names
 from placement.domain.planner_request import PlannerRequest
