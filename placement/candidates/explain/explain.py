@@ -1,11 +1,12 @@
 """Turns a plan and a cloud into an explanation: what each condition leaves, and which one leaves nothing.
 
 *Near misses* are conditions whose removal alone would give candidates, with providers that show how near they are.
+*Hints* are what newcomers to Placement get wrong, as far as a cloud shows it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,13 +21,16 @@ from placement.candidates.explain.explanation import (
     DemandCounts,
     Example,
     Explanation,
+    Hint,
+    HintKind,
     Largest,
     NearMiss,
     Remainder,
+    any_of_value,
+    split_amounts,
     traits_condition,
 )
-from placement.candidates.explain.hints import hints
-from placement.candidates.explain.masks import CloudMasks, ConditionMasks
+from placement.candidates.explain.masks import NOBODY, CloudMasks, ConditionMasks, MaskedDemand
 from placement.candidates.explain.partial_search import (
     AlikeTrees,
     SearchInTrees,
@@ -52,8 +56,7 @@ STEPS_OF_A_DEMAND = 5
 SearchWithout = Callable[[Condition], SearchInTrees | None]
 """Returns the search of a request without a condition; None if none is needed."""
 
-MAX_EXAMPLES = 5
-MAX_TREES = 50
+MAX_EXAMPLES, MAX_TREES = 5, 50
 """In how many trees to look for examples: thousands may lack only what one sharing provider has too little of."""
 
 WORDS = {
@@ -80,18 +83,30 @@ def explain(plan: Plan, masks: ConditionMasks) -> Explanation:
 
 def counted(alike: AlikeTrees) -> tuple[Explanation, Flags]:
     """Return what each condition leaves, and which one leaves nothing; and the trees left after all."""
-    cloud, remaining = alike.cloud, alike.cloud.trees
-    budget = RequestBudget(per_tree=STEPS_PER_TREE, per_request=STEPS_FOR_CAUSE)
-    steps = [*cloud.trees_left()]
-    for stage in stages(cloud.plan):
-        # Trees where the steps ran out before that was known count as left.
-        served = serving_trees(alike, slot_search(stage.plan, budget), remaining)
-        remaining = np.zeros(len(remaining), dtype=bool)
-        remaining[np.concatenate(served)] = True
-        steps.append(Remainder(stage.condition, None, int(remaining.sum())))
+    cloud, budget = alike.cloud, RequestBudget(per_tree=STEPS_PER_TREE, per_request=STEPS_FOR_CAUSE)
+    searched, remaining, _undecided = searched_steps(
+        alike, ((stage.condition, slot_search(stage.plan, budget)) for stage in stages(cloud.plan)), cloud.trees
+    )
+    steps = [*cloud.trees_left(), *searched]
     cause = cloud.first_emptied() or next((step.condition for step in steps if not step.trees), None)
     demands = tuple([DemandCounts(demand.groups, demand.demand.resources, demand.steps) for demand in cloud.demands])
     return Explanation(cause, demands, tuple(steps), complete=not budget.was_hit), remaining
+
+
+def searched_steps(
+    alike: AlikeTrees, searches: Iterable[tuple[Condition, SearchInTrees | None]], remaining: Flags
+) -> tuple[list[Remainder], Flags, int]:
+    """Return what searches leave of trees, step by step, and the last ones; of how many the last did not know.
+
+    Trees where the steps ran out before that was known count as left.
+    """
+    steps, undecided = list[Remainder](), 0
+    for condition, search in searches:
+        served = serving_trees(alike, search, remaining)
+        undecided, remaining = len(served.undecided), np.zeros(len(remaining), dtype=bool)
+        remaining[np.concatenate(served)] = True
+        steps.append(Remainder(condition, None, int(remaining.sum())))
+    return steps, remaining, undecided
 
 
 def explained(alike: AlikeTrees, explanation: Explanation) -> Explanation:
@@ -158,8 +173,7 @@ def near_conditions(
     combined = {condition.value for condition in singly if condition.kind == ConditionKind.COMBINED_CAPACITY}
     amounts = [amount for demand in cloud.demands for amount in demand.amounts if amount.resource_class not in combined]
     amounts = [amount for amount in amounts if not any(amount.includes(condition) for condition in singly)]
-    amounts = [*filter(is_removable, amounts)]
-    return [*missed, *_of_conditions(alike, amounts, budget, search_without)]
+    return [*missed, *_of_conditions(alike, filter(is_removable, amounts), budget, search_without)]
 
 
 def _of_conditions(
@@ -176,7 +190,7 @@ def _of_conditions(
             return
         if not trees.any():
             continue
-        served = serving_trees(alike, search_without(condition), trees, without_it=condition)
+        served = serving_trees(alike, search_without(condition), trees, left_out=condition)
         if len(served.trees):
             shown = examples(cloud, condition, served.trees)
             largest_amount = largest(cloud, condition, served.trees) if condition.kind in OF_AMOUNTS else None
@@ -207,16 +221,13 @@ def examples(cloud: CloudMasks, condition: Condition, trees: Ints) -> Iterator[E
 def _failing(cloud: CloudMasks, condition: Condition, trees: Ints) -> Iterator[int]:
     """Yield for each tree the position of a provider that fails a condition, if a single one can be named."""
     masks, providers = cloud.masks, cloud.providers
-    is_failing = np.zeros(len(providers.ids), dtype=bool)
     if condition.kind == ConditionKind.REQUIRED and condition.groups == LOOSE:
         # Whoever would serve the unsuffixed group but, like all others, lacks a trait.
         any_of = next(any_of for any_of in cloud.plan.trait_sets if traits_condition(any_of) == condition)
-        for at in [at for demand in cloud.demands if demand.groups == LOOSE for at in demand.options()]:
-            is_failing[at] = True
-        is_failing &= ~masks.serving.with_any_trait(any_of)
+        is_failing = masks.serving.flags(cloud.serving_loose) & ~masks.serving.with_any_trait(any_of)
     else:
-        for at in [at for demand in cloud.demands for at in demand.failing_only(condition)]:
-            is_failing[at] = True
+        at = [positions for demand in cloud.demands for positions in demand.failing_only(condition)]
+        is_failing = masks.serving.flags(np.concatenate([NOBODY, *at]))
     failing = np.flatnonzero(is_failing)
     # Whoever serves the unsuffixed group together has its traits.
     traits = cloud.plan.trait_sets if condition.groups == LOOSE else ()
@@ -224,10 +235,10 @@ def _failing(cloud: CloudMasks, condition: Condition, trees: Ints) -> Iterator[i
     pools = {pool: masks.trees_shared_with[pool] for pool in masks.sharing[is_failing[masks.sharing]].tolist()}
     for tree in trees[:MAX_TREES].tolist() if len(failing) else ():
         first, after = providers.starts[tree : tree + 2]
-        at = failing[np.searchsorted(failing, first) : np.searchsorted(failing, after)].tolist()
-        at += [pool for pool, shared_with in pools.items() if tree in shared_with]
-        if at:
-            yield min(at, key=lambda position: (-met[position], providers.ids[position]))
+        in_tree = failing[np.searchsorted(failing, first) : np.searchsorted(failing, after)].tolist()
+        in_tree += [pool for pool, shared_with in pools.items() if tree in shared_with]
+        if in_tree:
+            yield min(in_tree, key=lambda position: (-met[position], providers.ids[position]))
 
 
 def shortages(cloud: CloudMasks, condition: Condition, trees: Ints) -> Iterator[Example]:
@@ -247,17 +258,14 @@ def shortages(cloud: CloudMasks, condition: Condition, trees: Ints) -> Iterator[
 
 def largest(cloud: CloudMasks, condition: Condition, trees: Ints) -> Largest | None:
     """Return the largest amount of a class, the only obstacle, that a provider can give; None if nothing."""
-    serving = np.zeros(len(cloud.providers.ids), dtype=bool)
     of_groups = [demand for demand in cloud.demands if demand.groups == condition.groups]
-    for demand in of_groups:
-        for amount in demand.amounts:
-            if amount.value == condition.value:
-                for at in demand.options(amount):
-                    serving[at] = True
+    amounts = [(demand, amount) for demand in of_groups for amount in demand.amounts if amount.value == condition.value]
+    at = [positions for demand, amount in amounts for positions in demand.options(amount)]
+    serving = cloud.masks.serving.flags(np.concatenate([NOBODY, *at]))
     if condition.groups == LOOSE and len(of_groups) == 1:
         # Nobody else serves the unsuffixed group, so the same provider has all of its traits.
         for any_of in cloud.plan.trait_sets:
-            serving &= cloud.masks.serving.with_any_trait(any_of)
+            serving = serving & cloud.masks.serving.with_any_trait(any_of)
     stock = cloud.masks.columns.stock(cloud.masks.serving.ids.classes[condition.resource_class])
     reaching = np.isin(cloud.providers.trees, trees)
     for pool, shared_with in cloud.masks.trees_shared_with.items():
@@ -278,3 +286,114 @@ def _numbers(cloud: CloudMasks, name: str, position: int) -> Mapping[str, Any]:
     columns = (stock.capacity - stock.used, stock.min_unit, stock.max_unit, stock.step_size)
     numbers = zip(NUMBERS.values(), [column[row].item() for column in columns], strict=True)
     return {name: int(number) if number == int(number) else number for name, number in numbers}
+
+
+class _NeededMark(NamedTuple):
+    """A trait or an aggregate that a demand needs, as a condition, and the positions of those that have it."""
+
+    condition: Condition
+    havers: Ints
+
+
+def hints(cloud: CloudMasks) -> Iterator[Hint]:
+    """Yield hints on what no single provider has, what none has or the wrong one, and pools that share with none."""
+    masks = cloud.masks
+    for split in split_amounts(cloud.plan, masks.columns, masks.serving.ids.classes, sharing=masks.sharing):
+        condition = Condition(ConditionKind.AMOUNT, value=f"{split.resource_class}:{split.amount}")
+        yield Hint(HintKind.NO_SINGLE_PROVIDER, condition, split.trees, split=split)
+    yield from dict.fromkeys(_nobody(cloud))
+    for demand in cloud.demands:
+        yield from _elsewhere(cloud, demand)
+    for any_of in cloud.plan.trait_sets:  # Of the unsuffixed group, those that nobody with its resources has.
+        has = masks.serving.with_any_trait(any_of)
+        requirement = _NeededMark(traits_condition(any_of), masks.in_reach[has[masks.in_reach]])
+        loose = cloud.serving_loose
+        yield from _misplaced(cloud, HintKind.TRAIT_ELSEWHERE, requirement, lacking=loose, serving=loose)
+    for demand in cloud.demands:
+        yield from _sharing_with_nobody(cloud, demand)
+
+
+def _nobody(cloud: CloudMasks) -> Iterator[Hint]:
+    masks = cloud.masks
+    for demand in cloud.demands:
+        for name, _amount in demand.demand.resources:
+            if not np.isin(masks.with_stock(name), masks.in_reach).any():
+                yield Hint(HintKind.NO_INVENTORY, Condition(ConditionKind.INVENTORY, demand.groups, name))
+        for condition in [condition for condition, havers in _requirements(cloud, demand) if not len(havers)]:
+            is_trait = condition.kind == ConditionKind.REQUIRED
+            yield Hint(HintKind.NO_OWNER if is_trait else HintKind.NO_MEMBER, condition)
+        if (tree := demand.demand.group.in_tree) is not None and tree not in masks.serving.ids.roots:
+            yield Hint(HintKind.NO_TREE, Condition(ConditionKind.IN_TREE, demand.groups, tree))
+    for condition, _trees in cloud.filters:
+        is_of_root = condition.kind == ConditionKind.ROOT_REQUIRED
+        if is_of_root and not masks.serving.with_any_trait([condition.value])[masks.in_reach].any():
+            yield Hint(HintKind.NO_OWNER, condition)
+
+
+def _requirements(cloud: CloudMasks, demand: MaskedDemand) -> list[_NeededMark]:
+    masks, serving, group = cloud.masks, cloud.masks.serving, demand.demand.group
+    flags = [(ConditionKind.REQUIRED, any_of, serving.with_any_trait(any_of)) for any_of in group.required]
+    flags += [(ConditionKind.MEMBER_OF, any_of, serving.in_any_aggregate(any_of)) for any_of in group.member_of]
+    return [
+        _NeededMark(Condition(kind, demand.groups, any_of_value(any_of)), masks.in_reach[has[masks.in_reach]])
+        for kind, any_of, has in flags
+    ]
+
+
+def _elsewhere(cloud: CloudMasks, demand: MaskedDemand) -> Iterator[Hint]:
+    """Yield a hint for each trait and aggregate that is all a provider lacks, and that another of its tree has."""
+    if not (requirements := _requirements(cloud, demand)):
+        return
+    stocked = cloud.masks.in_reach
+    for name, _amount in demand.demand.resources:
+        stocked = np.intersect1d(stocked, cloud.masks.with_stock(name), assume_unique=True)
+    for requirement in requirements:
+        is_trait = requirement.condition.kind == ConditionKind.REQUIRED
+        hint = HintKind.TRAIT_ELSEWHERE if is_trait else HintKind.AGGREGATE_DOES_NOT_SPAN
+        lacking, pools = demand.failing_only(requirement.condition)
+        yield from _misplaced(cloud, hint, requirement, lacking=lacking, serving=stocked)
+        if not is_trait and len(pools):
+            yield from _sharers(cloud, requirement, pools)
+
+
+def _sharers(cloud: CloudMasks, requirement: _NeededMark, pools: Ints) -> Iterator[Hint]:
+    """Yield a hint if a provider that could share with a tree lacks only an aggregate that the tree has."""
+    providers = cloud.providers
+    members = requirement.havers[np.argsort(-providers.ids[requirement.havers])]
+    member_in = dict(zip(providers.trees[members].tolist(), members.tolist(), strict=True))
+    shared = [(tree, pool) for pool in pools.tolist() for tree in cloud.masks.trees_shared_with[pool].tolist()]
+    spoilt = [(tree, pool) for tree, pool in shared if tree in member_in and providers.root_positions[tree] != pool]
+    if spoilt:
+        first, pool = min(spoilt, key=lambda pair: (pair[0], providers.ids[pair[1]]))
+        provider, owner = int(providers.ids[pool]), int(providers.ids[member_in[first]])
+        trees = len({tree for tree, _pool in spoilt})
+        yield Hint(HintKind.SHARER_NOT_MEMBER, requirement.condition, trees, provider, owner)
+
+
+def _sharing_with_nobody(cloud: CloudMasks, demand: MaskedDemand) -> Iterator[Hint]:
+    """Yield a hint if trees lack only what a sharing provider has that is in no aggregate with any other tree."""
+    serving, providers = cloud.masks.serving, cloud.providers
+    is_all = len(cloud.demands) + len(cloud.filters) == 1
+    trees = np.flatnonzero(~demand.reached & (cloud.fails == 1) & (not is_all))
+    if not (serving.ids.shares and len(trees) and demand.demand.resources):
+        return
+    shares = serving.sets.with_trait(serving.ids.sharing_trait)
+    users = {pool: trees[trees != providers.trees[pool]] for pool, trees in cloud.masks.trees_shared_with.items()}
+    pools = [pool for pool in demand.options().own.tolist() if shares[pool] and not len(users.get(pool, NOBODY))]
+    if pools:
+        classes = ",".join([name for name, _amount in demand.demand.resources])
+        condition = Condition(ConditionKind.INVENTORY, demand.groups, classes)
+        provider, owner = int(providers.roots[trees[0]]), int(providers.ids[pools].min())
+        yield Hint(HintKind.SHARER_ALONE, condition, len(trees), provider, owner)
+
+
+def _misplaced(
+    cloud: CloudMasks, hint: HintKind, requirement: _NeededMark, *, lacking: Ints, serving: Ints
+) -> Iterator[Hint]:
+    """Yield a hint if a tree where nobody could serve has one that fails only a condition, and one that meets it."""
+    masks, providers = cloud.masks, cloud.providers
+    helped = masks.trees_of(np.intersect1d(serving, requirement.havers, assume_unique=True))
+    trees = np.flatnonzero(masks.trees_of(lacking) & masks.trees_of(requirement.havers) & ~helped)
+    if len(trees):
+        shown = [int(providers.ids[at[providers.trees[at] == trees[0]]].min()) for at in (lacking, requirement.havers)]
+        yield Hint(hint, requirement.condition, len(trees), provider=shown[0], owner=shown[1])

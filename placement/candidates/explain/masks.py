@@ -268,6 +268,12 @@ class CloudMasks:
         """How many of the conditions each tree fails, a provider for each demand among them."""
 
     @property
+    def serving_loose(self) -> Ints:
+        """The positions of those that can serve anything of the unsuffixed group, whatever traits they have."""
+        loose = [at for demand in self.demands if demand.groups == LOOSE for at in demand.options()]
+        return np.unique(np.concatenate([NOBODY, *loose]))
+
+    @property
     def trees(self) -> Flags:
         """The trees that have a provider for each demand and meet all conditions on trees."""
         serving: Flags = self.fails == 0

@@ -170,10 +170,10 @@ class AlikeTrees:
         _pools, of_trees = np.unique(np.packbits(self._shared_with, axis=0), axis=1, return_inverse=True)
         return numbered([trees, of_trees.reshape(-1)] if len(self._pools) else [trees])
 
-    def trees(self, indices: Ints, without_it: Condition | None) -> list[Tree]:
+    def trees(self, indices: Ints, left_out: Condition | None) -> list[Tree]:
         """Return trees with the options of each demand if a condition is left out."""
-        serving = _LooserServing(self, without_it)
-        own = [demand.options(without_it).own for demand in self.cloud.options]
+        serving = _LooserServing(self, left_out)
+        own = [demand.options(left_out).own for demand in self.cloud.options]
         return TreeReader(serving, lambda _classes: {}).build(indices, own)
 
     def sharing_without(self, condition: Condition | None) -> Sharing:
@@ -287,14 +287,14 @@ def slot_search(plan: Plan, budget: RequestBudget) -> SearchInTrees | None:
 
 
 def serving_trees(
-    alike: AlikeTrees, search: SearchInTrees | None, among: Flags, *, without_it: Condition | None = None
+    alike: AlikeTrees, search: SearchInTrees | None, among: Flags, *, left_out: Condition | None = None
 ) -> ServingTrees:
     """Find the trees with a candidate among some with a provider for each demand, a condition left out."""
     indices = np.flatnonzero(among)
     if search is None or not len(indices):
         return ServingTrees(indices, indices[:0])
     _classes, first, class_of = np.unique(alike.class_of[indices], return_index=True, return_inverse=True)
-    verdicts = search(alike.trees(indices[first], without_it))
+    verdicts = search(alike.trees(indices[first], left_out))
     serves = np.array([verdict is True for verdict in verdicts])[class_of]
     undecided = np.array([verdict is None for verdict in verdicts])[class_of]
     return ServingTrees(indices[serves], indices[undecided])
