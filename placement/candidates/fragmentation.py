@@ -102,11 +102,8 @@ class TreeAsHost(NamedTuple):
 class TreeFragmentation:
     """What a request does to the devices of each tree, given by root; trees with nothing left are missing.
 
-    Args:
-        outlook: the work expected from now on.
-        tasks: what the request takes of one host.
-        of_demands: the demands of its plan that devices serve, with what they take.
-        weight: the weight of fragmentation in a tree's score.
+    It takes ``tasks`` of one host; ``of_demands`` has those of the demands of its plan that devices serve. ``weight``
+    is that of fragmentation in a tree's score.
     """
 
     def __init__(
@@ -157,13 +154,9 @@ class TreeFragmentation:
 
 
 class DeviceJudge:
-    """Judges requests by what they leave of devices. Shared by threads.
+    """Judges requests by what they leave of devices to the work expected from now on. Shared by threads.
 
-    Args:
-        outlook: the work expected from now on.
-        settings: what a device is.
-        kinds: provider -> the kind of device it is.
-        class_ids: the ids of the classes that matter, by name, of those that exist.
+    ``kinds`` has the kind of each device, by provider, ``class_ids`` those classes that matter and exist, by name.
     """
 
     def __init__(
@@ -248,10 +241,7 @@ class DeviceJudge:
         return TreeAsHost(alike, devices)
 
     def score(self, free: FreeStocks, taken: FreeStocks) -> float:
-        """Return the score, from 0 to 100, of what is taken of what a tree's providers have left; 0 without room.
-
-        Something may be taken from other providers, too.
-        """
+        """Return the score, from 0 to 100, of what is taken, also elsewhere, of what a tree has; 0 without room."""
         host, providers = self._host_in_detail(free)
         number = {provider: place for place, provider in enumerate(providers)}
         by_share: dict[int, list[int]] = defaultdict(list)
@@ -278,16 +268,10 @@ class DeviceJudge:
         count: int,
         requested: Mapping[str, int],
     ) -> dict[int, int]:
-        """Return how badly each of some devices would serve: 0 for the ``count`` best ones, more for the others.
+        """Return how badly each of some devices with room would serve: 0 for the ``count`` best, more for the others.
 
-        Options that are not devices, or have no room, are left out.
-
-        Args:
-            free: what each provider of the tree has left.
-            resources: what to take of each device.
-            options: the devices that could serve.
-            count: how many of them are wanted.
-            requested: the total of the request: what it takes besides devices makes some of them useless, too.
+        ``free`` is what each provider of the tree has left, ``resources`` what to take of each device. What is
+        ``requested`` in all counts, too: what it takes besides devices makes some of these useless.
         """
         share = resources.get(self._settings.devices, 0)
         if not share or not options:

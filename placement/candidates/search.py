@@ -164,10 +164,11 @@ class _PooledRanking:
     def ranked(self, _expected: Key, tree: Tree) -> Iterator[RankedPart]:
         """Yield the candidates of a tree in groups, each with the key of its best."""
         self._scores.prefer_devices(tree)
-        alone = self._with_sharing_alone(tree)
-        if alone is not None:
-            yield from self._of_pools(alone)
-        own_part = self._only_own_part(tree) if alone is None else None
+        if not any([tree.sharing.isdisjoint(tree.options[demand]) for demand in self._demands]):
+            yield from self._of_pools(self._only(tree, tree.sharing))
+            own_part = None
+        else:
+            own_part = self._only_own_part(tree)
         if own_part is not None:
             if composed := self._compact_first.composed_in(tree):
                 # All candidates give the same of the tree, so that only compactness orders them.
@@ -193,7 +194,8 @@ class _PooledRanking:
             root = row[0] if self._scores.tell_trees_apart else alone.root
             key = (*self._scores.weight_of_pools(row), root)
             if not (key[FAILS] and self._scores.filters) and not self._was_found(alone, roots, choices):
-                yield key, (*sorted(roots), alone.root), self._within(alone, roots), iter(choices)
+                inside = {provider for row in alone.options for provider in row if _root_of(provider, alone) in roots}
+                yield key, (*sorted(roots), alone.root), self._only(alone, inside), iter(choices)
 
     def _was_found(self, alone: Tree, roots: AbstractSet[int] | None, rows: Sequence[Sequence[int]]) -> bool:
         """Note what sharing providers serve alone; tell whether another tree that gives nothing gave the same."""
@@ -258,18 +260,6 @@ class _PooledRanking:
             if True in is_own:
                 parts.append(amounts)
         return tuple(map(sum, zip(self._nothing, *parts, strict=True)))
-
-    def _with_sharing_alone(self, tree: Tree) -> Tree | None:
-        """Return a tree with only its sharing options; None if these cannot serve every demand."""
-        options, sharing = tree.options, tree.sharing
-        if any([sharing.isdisjoint(options[demand]) for demand in self._demands]):
-            return None
-        return self._only(tree, sharing)
-
-    def _within(self, alone: Tree, roots: AbstractSet[int]) -> Tree:
-        """Return such a tree with only the options that lie in some trees."""
-        inside = {provider for row in alone.options for provider in row if _root_of(provider, alone) in roots}
-        return self._only(alone, inside)
 
     def _only(self, tree: Tree, providers: AbstractSet[int]) -> Tree:
         """Return a tree in which only some providers serve demands that take anything."""

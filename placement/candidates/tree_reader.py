@@ -111,11 +111,7 @@ class TreeReader:
     """
 
     def __init__(
-        self,
-        serving: Serving,
-        class_ids: Callable[[Collection[str]], Mapping[str, int]],
-        *,
-        with_places: bool = False,
+        self, serving: Serving, class_ids: Callable[[Collection[str]], Mapping[str, int]], *, with_places: bool = False
     ) -> None:
         self.serving = serving
         self.class_ids = class_ids

@@ -30,13 +30,6 @@ class Composed(NamedTuple):
     choices: Iterator[Choice]
 
 
-class _ComposedForm(NamedTuple):
-    """The candidates of all trees of one form, and the counts of the first."""
-
-    counts: Counts
-    choices: ChoicesOfForm
-
-
 FEW_COMBINATIONS = 100
 """Composing and sorting up to this many combinations is faster than searching them in order."""
 
@@ -60,7 +53,8 @@ class CompactFirst:
         self._composer = SlotComposer(plan, budget)
         self._left_to_sort = MAX_SORTED if is_exhaustive else 0
         self._consuming = [bool(slot.resources) for slot in plan.slots]
-        self._memo: Memo[_ComposedForm | None] = Memo()
+        self._memo: Memo[tuple[Counts, ChoicesOfForm] | None] = Memo()
+        """By form, the counts of the first candidate, and all of them."""
 
     def composed_in(self, tree: Tree) -> Composed | None:
         """Return the choices that serve the plan in a tree, in order; None if there are none.
@@ -78,16 +72,19 @@ class CompactFirst:
             counts, in_order = self._sorted(tree)
             if len(in_order) <= MAX_REMEMBERED and not self._budget.was_hit:
                 choices = ChoicesOfForm(in_order, rows, self._budget)
-                self._memo.remember(form, _ComposedForm(counts, choices) if in_order else None)
+                self._memo.remember(form, (counts, choices) if in_order else None)
             return Composed(counts, iter(in_order)) if in_order else None
         else:
             # Lazily, because all that most trees are asked for is the counts of their best candidate.
             composed = self._searched(tree)
             if self._for_order.was_hit or self._budget.was_hit:
                 return composed
-            of_form = composed and _ComposedForm(composed.counts, ChoicesOfForm(composed.choices, rows, self._budget))
+            of_form = composed and (composed.counts, ChoicesOfForm(composed.choices, rows, self._budget))
             self._memo.remember(form, of_form)
-        return of_form and Composed(of_form.counts, of_form.choices.in_tree(rows, lambda: self._later(tree)))
+        if of_form is None:
+            return None
+        counts, choices = of_form
+        return Composed(counts, choices.in_tree(rows, lambda: self._later(tree)))
 
     def _may_sort(self, combinations: int) -> bool:
         """Charge a tree's combinations to those that may be sorted; tell whether enough were left."""

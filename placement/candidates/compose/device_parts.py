@@ -18,10 +18,9 @@ from placement.domain.search_plan import Plan, Slot
 from placement.domain.tree import NO_STOCKS, Levels, PlannerTree, ProviderStocks, Tree, upwards
 
 Heads = tuple[tuple[frozenset[str], frozenset[int]], ...]
-"""For each same_subtree the suffixes of its groups, and heads to choose one from.
+"""For each same_subtree the suffixes of its groups, and heads to choose one from, none of them above another.
 
-The head of a same_subtree is the provider of one of its groups that has those of all its groups at or below it. None of
-the heads to choose from is above another.
+A head is a provider of one of its groups that has those of all its groups at or below it.
 """
 
 PartProviders = Sequence[Sequence[int]]
@@ -31,10 +30,7 @@ PartProviders = Sequence[Sequence[int]]
 class Part(NamedTuple):
     """What the device allocator knows as a group: a granular group, or one class of the unsuffixed group.
 
-    Args:
-        slot: what one of its providers serves.
-        every: if it wants all providers, the demand whose options these are; otherwise None.
-        exclusive: the levels at which it wants a place to itself, by name.
+    If it wants all providers, ``every`` is the demand whose options these are. It is ``exclusive`` at some levels.
     """
 
     slot: Slot
@@ -109,10 +105,7 @@ WORST_MISFIT = 1000
 
 @lru_cache(maxsize=4096)
 def misfit_of(resources: tuple[tuple[str, int], ...], stocks: ProviderStocks) -> int:
-    """Return how badly a provider with these stocks fits: how much of what is asked for would be left, in 1/1000.
-
-    Only requested classes count, so that whatever else a device has does not blur the order.
-    """
+    """Return how badly a provider with these stocks fits: how much of what is asked for would be left, in 1/1000."""
     taken = [(stocks[name], amount) for name, amount in resources if name in stocks]
     remaining = [
         WORST_MISFIT * (stock.capacity - stock.used - amount) // stock.capacity
@@ -131,11 +124,7 @@ class DeviceProblem(NamedTuple):
 
 
 class TreeParts:
-    """One request in one tree.
-
-    ``never_alone`` are the places that cannot be held exclusively, even if nothing is in use. ``judge`` ranks devices
-    where the profile counts fragmentation.
-    """
+    """One request in one tree; nobody can hold the places ``never_alone`` exclusively, even if nothing is in use."""
 
     def __init__(
         self,
@@ -278,10 +267,7 @@ class TreeParts:
         return mask
 
     def _host(self, numbers: Mapping[int, str], functions: Iterable[int], heads: Heads) -> Host:
-        """Return the host that the device allocator sees: the providers as devices, each with its places.
-
-        Places are numbered as they are met. A level for each same_subtree comes last, and costs nothing.
-        """
+        """Return the providers as devices with places, as met; a level for each same_subtree comes last, uncounted."""
         room, details, terms = self._tree.room, self._details, self._terms
         places: dict[int, str] = {}
 

@@ -46,7 +46,16 @@ class PathComposer(ProposalComposer):
         self._any_of: dict[str, list[frozenset[str]]] = defaultdict(list)
         """Label -> the sets of traits of which a group needs one each."""
         self._containers = [self._requirement(container) for container in request.all_paths()]
-        self.requested = self._requested()
+        running, initial = Counter[str](), Counter[str]()
+        for container in self._containers:
+            amounts = Counter[str]()
+            for requirement in _walk(container):
+                amounts.update(requirement.amounts)
+            if container.phase is Phase.RUNNING:
+                running.update(amounts)
+            else:
+                initial |= amounts
+        self.requested = dict(running | initial)
         if not self.requested:
             raise ValueError("There must be an amount of a resource.")
         self.plan = plan_for(self._plain())
@@ -79,19 +88,6 @@ class PathComposer(ProposalComposer):
         if not level:
             raise UnknownLevel(group, name)
         return level
-
-    def _requested(self) -> dict[str, int]:
-        running: Counter[str] = Counter()
-        initial: Counter[str] = Counter()
-        for container in self._containers:
-            amounts = Counter[str]()
-            for requirement in _walk(container):
-                amounts.update(requirement.amounts)
-            if container.phase is Phase.RUNNING:
-                running.update(amounts)
-            else:
-                initial |= amounts
-        return dict(running | initial)
 
     def _plain(self) -> CandidateRequest:
         """Return the request as groups that some provider of a tree each must be able to serve.
@@ -130,9 +126,7 @@ class PathComposer(ProposalComposer):
             for suffix, portion in portions
         ]
         return CandidateRequest(
-            groups=tuple(groups),
-            root_required=self.request.root_required,
-            root_forbidden=self.request.root_forbidden,
+            groups=tuple(groups), root_required=self.request.root_required, root_forbidden=self.request.root_forbidden
         )
 
     def _trait_of(self, level: str) -> Sequence[frozenset[str]]:

@@ -61,11 +61,6 @@ class Proposals:
     proposals: list[Proposal] = field(default_factory=list)
     complete: bool = True
 
-    @property
-    def verdict(self) -> bool | None:
-        """Whether there are any; None if that is unknown."""
-        return bool(self.proposals) if self.proposals or self.complete else None
-
 
 class WantedFree(NamedTuple):
     """A number of different providers of a demand that must be free of use around them: the places of some levels.
@@ -121,7 +116,8 @@ class ProposalComposer(ABC):
 
     def serves(self, tree: Tree, details: PlannerTree, budget: Budget) -> bool | None:
         """Tell whether there is any way; None if the budget runs out first."""
-        return self.proposals(tree, details, budget).verdict
+        answer = self.proposals(tree, details, budget)
+        return bool(answer.proposals) if answer.proposals or answer.complete else None
 
 
 class Locks:

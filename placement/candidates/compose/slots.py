@@ -1,17 +1,15 @@
 """The search inside one tree: every way to give each slot a provider, lazily, with dead ends pruned early.
 
-Backtracking over the slots, the most constrained first. It is a generator, so that a caller that needs ten candidates
-pays for ten. It is exact: the constraints refuse only what no candidate can contain. The worst case is exponential in
-the number of slots, so each provider tried costs a step of the budget.
+Backtracking over the slots, the most constrained first. It is exact: the constraints refuse only what no candidate can
+contain. The worst case is exponential in the number of slots, so each provider tried costs a step of the budget.
 
 A cloud has thousands of hosts of a few models. Two trees have the same *canonical form* if the search cannot tell them
-apart but by the ids of their providers. Then their candidates differ in the ids alone, and come in the same order: each
-is searched for once, and read off for all trees of the form.
+apart but by the ids of their providers: candidates are searched for once, and read off for all trees of the form.
 """
 
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, chain, count, islice, product, repeat
+from itertools import accumulate, chain, count, islice, product, repeat, takewhile
 from math import prod
 from operator import call, getitem, itemgetter
 from typing import NamedTuple, TypeVar
@@ -22,11 +20,10 @@ from placement.domain.search_plan import LIMITS, Choice, Plan, Slot
 from placement.domain.tree import Tree
 
 CanonicalForm = tuple[object, ...]
+Result = TypeVar("Result")
 
 Rows = Sequence[Sequence[int]]
 """The options of each slot in a tree."""
-
-Result = TypeVar("Result")
 
 FEW_COMBINATIONS = 64
 """Trying up to this many combinations is faster than finding out whether any can work."""
@@ -146,7 +143,8 @@ class SlotComposer:
         """
         rows = self.rows(tree)
         if self._is_unconstrained:
-            return _combinations(rows, self._budget.of_tree())
+            steps = self._budget.of_tree()
+            return takewhile(lambda _choice: steps.take(), product(*rows))
         if self.lacks_traits(tree):
             return iter(())
         form = self.form(tree)
@@ -249,14 +247,6 @@ def _set_by_set(plan: Plan, waiting: list[int]) -> list[int]:
     return order
 
 
-def _combinations(options: Sequence[Sequence[int]], budget: Budget) -> Iterator[Choice]:
-    """Yield every combination: no constraint rules any out."""
-    for choice in product(*options):
-        if not budget.take():
-            return
-        yield choice
-
-
 class _Backtracking:
     """One backtracking run over the slots of a tree, in search order.
 
@@ -308,7 +298,7 @@ def _take(constraints: Sequence[Constraint], depth: int, provider: int) -> bool:
 
 
 MAX_REMEMBERED = 1000
-"""The most candidates to remember of a form: a memo must stay small. Each tree searches for its others itself."""
+"""The most candidates to remember of a form. Each tree searches for further ones itself."""
 
 
 class ChoicesOfForm:
@@ -324,7 +314,7 @@ class ChoicesOfForm:
         self._is_whole = isinstance(choices, list)
         self._readers = [*map(self._reader, choices)] if isinstance(choices, list) else []
         """For each candidate, in order, a function that reads it off the options of all slots, one after the other."""
-        self._more: Iterator[Callable[[Choice], Choice]] | None = map(self._reader, choices)
+        self._more = map(self._reader, choices)
         self._budget = budget
 
     def _reader(self, choice: Choice) -> Callable[[Choice], Choice]:
@@ -354,17 +344,12 @@ class ChoicesOfForm:
                 break
             yield self._readers[number](options)
             number += 1
-        if self._more is not None:
-            # No more are remembered. The first to get here continues the search, and all others run one of their own.
-            further, self._more = self._more, None
-            for reader in further:
-                yield reader(options)
-        elif not self._is_whole:
+        if not self._is_whole:
             yield from islice(search(), number, None)
 
     def _finds_another(self) -> bool:
         """Compose one more; tell whether there was one, and room to remember it."""
-        if self._more is None or len(self._readers) == MAX_REMEMBERED:
+        if len(self._readers) == MAX_REMEMBERED:
             return False
         reader = next(self._more, None)
         if reader is None:

@@ -121,7 +121,7 @@ class CopyCounter:
 
     def _options_for(self, demand: Demand, at: Ints) -> list[list[int]]:
         """Return who can serve a demand in each form; a sharing provider is one pool, also for its own tree."""
-        at = self._serving.possible_providers(demand, at)
+        at = self._serving.providers(demand, at, whatever_is_used=True)
         numbers = np.searchsorted(self._trees, self.cloud.columns.providers.trees[at])
         rows: list[list[int]] = [[] for _ in self._trees]
         for number, place in zip(numbers.tolist(), (at - self._starts[numbers]).tolist(), strict=True):
@@ -129,7 +129,8 @@ class CopyCounter:
         if not self.cloud.pools:
             return rows
         number_at = {pool.position: number for number, pool in self.cloud.pools.items()}
-        sharing = self._serving.possible_providers(demand, np.array(sorted(number_at)), sharing=True)
+        pools_at = np.array(sorted(number_at))
+        sharing = self._serving.providers(demand, pools_at, sharing=True, whatever_is_used=True)
         # in_tree keeps the unsuffixed group inside the tree.
         is_inside = demand.resources and demand.group.in_tree is not None and not demand.group.is_granular
         pools = set() if is_inside else {number_at[position] for position in sharing.tolist()}
@@ -308,21 +309,19 @@ def _joined(shared: Sequence[CountedTrees]) -> Copies:
     """Return bounds on how many copies fit into trees that draw from pools; exact if these serve a single slot."""
     pooled_amounts = {tuple([pooled.amounts for pooled in counted.pooled]) for counted in shared}
     slots = len(min(pooled_amounts)) if len(pooled_amounts) == 1 else 0
-    flows = [_by_flow(shared, slot) for slot in range(slots)]
+    flows = []
+    for slot in range(slots):
+        # How many copies fit if pools served only this slot: a maximum flow.
+        own, demand, room = 0, dict[frozenset[int], int](), dict[int, int]()
+        for counted in shared:
+            pooled = counted.pooled[slot]
+            own += total(np.minimum(counted.without_pools, pooled.own))
+            pools = frozenset(pooled.room)
+            demand[pools] = demand.get(pools, 0) + total(np.maximum(0, counted.without_pools - pooled.own))
+            room |= pooled.room
+        flows.append(own + drawn(demand, room))
     # At least the best of them can have its copies.
     fitting = max([int(counted.least.max(initial=0)) for counted in shared])
     if slots == 1:
         return exactly(flows[0])
     return Copies(fitting, min([sum([total(counted.max_copies) for counted in shared]), *flows]))
-
-
-def _by_flow(shared: Sequence[CountedTrees], slot: int) -> int:
-    """Return how many copies fit if pools served only one slot: a maximum flow."""
-    own, demand, room = 0, dict[frozenset[int], int](), dict[int, int]()
-    for counted in shared:
-        pooled = counted.pooled[slot]
-        own += total(np.minimum(counted.without_pools, pooled.own))
-        pools = frozenset(pooled.room)
-        demand[pools] = demand.get(pools, 0) + total(np.maximum(0, counted.without_pools - pooled.own))
-        room |= pooled.room
-    return own + drawn(demand, room)

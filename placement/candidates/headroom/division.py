@@ -34,10 +34,6 @@ class OpenSlot:
     places: tuple[int, ...]
     isolation: str | None
 
-    def asking_only(self, class_id: int) -> "OpenSlot":
-        """Return the same slot, but asking for nothing else than it asks of one class."""
-        return replace(self, amounts=tuple([amount for amount in self.amounts if amount[0] == class_id]))
-
     def competes(self, other: "OpenSlot") -> bool:
         """Tell whether what one slot takes may leave too little for the other."""
         if set(self.places).isdisjoint(other.places):

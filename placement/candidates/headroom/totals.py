@@ -79,10 +79,6 @@ def headroom(counter: CopyCounter, placed: PlacedCopies | None = None) -> Headro
         counted = as_placed(counted, placed)
         with_rules, limit = in_all_trees(counted), copies.max_count
         copies = Copies(min(limit, with_rules.least), min(limit, with_rules.max_count))
-    return _summed_up(plan, cloud, counted, copies)
-
-
-def _summed_up(plan: Plan, cloud: CloudInForms, counted: Sequence[CountedTrees], copies: Copies) -> Headroom:
     lacking: Counter[tuple[str, ...]] = Counter()
     stranded: Counter[str] = Counter()
     for of_form in counted:
@@ -108,17 +104,18 @@ def _summed_up(plan: Plan, cloud: CloudInForms, counted: Sequence[CountedTrees],
 
 def _lacking(plan: Plan, cloud: CloudInForms, counted: CountedTrees, is_full: Flags) -> Counter[tuple[str, ...]]:
     """Return how many full trees lack which classes: those that are short whatever there is of the others."""
-    without_traits, names = replace(plan, trait_sets=()), _classes(plan)[:MAX_CLASSES]
+    without_traits, names, classes = replace(plan, trait_sets=()), _classes(plan)[:MAX_CLASSES], cloud.ids.classes
     sets, trees = np.zeros(np.count_nonzero(is_full), dtype=np.int64), counted.trees.chosen(is_full)
     for bit, name in enumerate(names):
-        slots = [slot.asking_only(cloud.ids.classes[name]) for slot in counted.slots]
+        asked = [tuple([amount for amount in slot.amounts if amount[0] == classes[name]]) for slot in counted.slots]
+        slots = [replace(slot, amounts=amounts) for slot, amounts in zip(counted.slots, asked, strict=True)]
         # Of the slots that ask for nothing else, only groups matter: where they may be, and whom they must not meet.
         slots = [slot for slot in slots if slot.amounts or slot.suffix]
         copies = formula_for(without_traits, slots, counted.trees.form, {}).alone(trees)
         sets |= (copies == 0).astype(np.int64) << bit
     lacking, numbers = np.unique(sets, return_counts=True)
-    classes = [tuple([name for bit, name in enumerate(names) if bits >> bit & 1]) for bits in lacking.tolist()]
-    return Counter(dict(zip(classes, numbers.tolist(), strict=True)))
+    lacked = [tuple([name for bit, name in enumerate(names) if bits >> bit & 1]) for bits in lacking.tolist()]
+    return Counter(dict(zip(lacked, numbers.tolist(), strict=True)))
 
 
 def _classes(plan: Plan) -> list[str]:
