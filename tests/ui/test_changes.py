@@ -12,7 +12,7 @@ from placement.services.providers import create_provider
 from placement.settings import JournalSettings
 from placement.store.journal.reading import EntryFilter
 from tests.api.conftest import Api, serving
-from tests.claims import make_provider, new_uuid
+from tests.claims import claimed, make_provider
 from tests.ui.visitor import Visitor
 
 PAGE = "/ui/providers/"
@@ -26,9 +26,7 @@ def created(app: Flask) -> str:
 
 def test_what_changed_is_told_with_who_did_it(app: Flask, visitor: Visitor):
     provider = make_provider(api := Api(app), VCPU=8)
-    consumer = new_uuid()
-    owner = {"project_id": "p", "user_id": "u", "consumer_generation": None, "consumer_type": "INSTANCE"}
-    api.put(f"/allocations/{consumer}", {"allocations": {provider: {"resources": {"VCPU": 2}}}, **owner})
+    consumer = claimed(api, {provider: {"VCPU": 2}})
     api.delete(f"/allocations/{consumer}")
     stock = {"resource_provider_generation": 2, "inventories": {"VCPU": {"total": 16, "allocation_ratio": 1.5}}}
     assert api.put(f"/resource_providers/{provider}/inventories", stock).status_code == 200
@@ -57,18 +55,10 @@ def test_what_others_wrote_is_told_as_such(app: Flask, visitor: Visitor):
 
 
 def test_a_claim_is_one_change_of_a_tree_with_its_devices(app: Flask, demo: None, visitor: Visitor):
-    claim = {"compute1-numa1": {"VCPU": 2, "MEMORY_MB": 4096}, "compute1-nic1": {"SRIOV_NET_VF": 1}}
-    allocations = {uuid_of(name): {"resources": amounts} for name, amounts in claim.items()}
-    owner = {"project_id": "p", "user_id": "u", "consumer_generation": None, "consumer_type": "INSTANCE"}
-    consumer = new_uuid()
-    assert Api(app).put(f"/allocations/{consumer}", {"allocations": allocations, **owner}).status_code == 204
+    amounts = {"compute1-numa1": {"VCPU": 2, "MEMORY_MB": 4096}, "compute1-nic1": {"SRIOV_NET_VF": 1}}
+    consumer = claimed(Api(app), {uuid_of(name): taken for name, taken in amounts.items()})
     rows = [visitor.page(path).cells("What changed")[0][1:] for path in (PAGE + uuid_of("compute1"), "/ui/")]
-    for name, words in (
-        ("numa1", "MEMORY_MB 4 GiB taken"),
-        ("numa1", "VCPU 2 taken"),
-        ("nic1", "SRIOV_NET_VF 1 taken"),
-    ):
-        assert name in rows[0][0]
+    for words in ("numa1", "MEMORY_MB 4 GiB taken", "VCPU 2 taken", "nic1", "SRIOV_NET_VF 1 taken"):
         assert words in rows[0][0]
     assert rows == [[rows[0][0], consumer, "admin"], ["compute1", rows[0][0], consumer, "admin"]]
     (device,) = [row for row in visitor.page(PAGE + uuid_of("compute1-nic1")).cells("What changed") if consumer in row]

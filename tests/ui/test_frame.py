@@ -1,20 +1,22 @@
-"""What all pages of the console have in common: access, headers, and error pages."""
+"""What all pages of the console have in common: access, headers, error pages, and links that lead somewhere."""
 
 import gzip
 import hashlib
 import re
 from pathlib import Path
+from urllib.parse import urldefrag, urljoin
 
 import bcrypt
 import pytest
 from flask import Flask
 
 import placement.ui
-from placement.cli.demo import uuid_of
+from placement.cli.demo import CLOUD, uuid_of
 from placement.services.providers import create_provider
-from placement.settings import DatabaseSettings, Settings, UiSettings
+from placement.settings import UiSettings
 from placement.ui.blueprint import PAGES
 from tests.api.conftest import with_settings
+from tests.ui.clouds import HELD
 from tests.ui.visitor import Document, Visitor
 
 PLAIN_PATHS = [f"/ui{page.path}" for page in PAGES if "<" not in page.path and page.endpoint != "project"]
@@ -27,12 +29,6 @@ STATIC = (
     "vendor/htmx/htmx.min.js",
 )
 VENDOR = Path(placement.ui.__file__).parent / "static" / "vendor"
-
-
-@pytest.fixture
-def settings(sqlite_url: str) -> Settings:
-    """Independent of the kind of database."""
-    return Settings(database=DatabaseSettings(connection=sqlite_url), auth_strategy="noauth2")
 
 
 @pytest.fixture
@@ -217,3 +213,27 @@ def test_with_http_basic_the_browser_asks_for_a_name_and_a_password(basic: Flask
     assert answer.headers["www-authenticate"].startswith("Basic ")
     logins = {("alice", "secret"): 200, ("bob", "secret"): 403, ("alice", "wrong"): 401}
     assert {login: Visitor(basic).open("/ui/", auth=login).status_code for login in logins} == logins
+
+
+@pytest.mark.each_database
+@pytest.mark.parametrize("prefix", ["", "/placement"])
+def test_every_page_that_links_lead_to_is_there(app: Flask, demo: None, prefix: str):
+    visitor = Visitor(app, prefix=prefix)
+    waiting, seen = [f"{prefix}/ui/"], set[str]()
+    while waiting:
+        address = waiting.pop()
+        if address in seen:
+            continue
+        seen.add(address)
+        answer = visitor.open(address.removeprefix(prefix))
+        assert answer.status_code == 200, address
+        if answer.mimetype == "text/html":
+            waiting += [to for link in Document(answer.text).links() if (to := _target(address, link)) not in seen]
+    assert all(address.startswith(f"{prefix}/ui/") for address in seen)
+    providers = {f"{prefix}/ui/providers/{provider.uuid}" for provider in CLOUD}
+    consumers = {f"{prefix}/ui/consumers/{uuid_of(name)}" for name in HELD}
+    assert providers | consumers <= seen
+
+
+def _target(address: str, link: str) -> str:
+    return urldefrag(urljoin(address, link)).url

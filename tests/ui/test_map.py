@@ -11,7 +11,7 @@ from flask import Flask
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import Fit, Preference, Profile
 from placement.services.journal import read_trail
-from placement.settings import DatabaseSettings, PlannerSettings, Settings
+from placement.settings import PlannerSettings, Settings
 from placement.store.connection.database import reads_anywhere
 from placement.store.console.consumers import roots_of_project
 from placement.store.journal.reading import EntryFilter
@@ -27,6 +27,7 @@ from tests.ui.visitor import Document, Visitor
 GPU = "resources=VCPU:8,MEMORY_MB:65536,PGPU:1"
 MAX_STATEMENTS = 20
 RACKS = 2
+SWITCH, LOCK = "CUSTOM_HW_PCIE_SWITCH", "CUSTOM_PCIE_LOCK"
 
 
 def packed(name: str, type_: str) -> RankingProfile:
@@ -35,15 +36,17 @@ def packed(name: str, type_: str) -> RankingProfile:
 
 
 @pytest.fixture
-def settings(sqlite_url: str) -> Settings:
-    """A planner file with zones, racks, a flavor and two profiles."""
+def settings(settings: Settings) -> Settings:
+    """A planner file with zones, racks, switches that have a lock, a flavor and two profiles."""
     planner = PlannerSettings(
+        levels={"pcie": SWITCH},
+        exclusive={"pcie": LOCK},
         aggregates=kinds(2, RACKS),
         flavors={"g1.large": GPU},
         profiles={"spread": packed("spread", "LeastAllocated"), "pack": packed("pack", "MostAllocated")},
         default_profile="spread",
     )
-    return Settings(database=DatabaseSettings(connection=sqlite_url), auth_strategy="noauth2", planner=planner)
+    return replace(settings, planner=planner)
 
 
 @pytest.fixture
@@ -267,25 +270,43 @@ def now(app: Flask) -> str:
     return quote((newest + timedelta(microseconds=1)).isoformat())
 
 
-class TestOnPostgreSQL:
-    """Runs each statement once."""
+@pytest.fixture
+def held_switch(app: Flask) -> dict[str, str]:
+    """Two hosts with a GPU each: one consumer holds a switch exclusively, another uses the other host's GPU."""
+    hosts = []
+    for name in ("held", "used"):
+        gpu = provider(f"{name}-gpu0", PGPU=1)
+        switch = provider(f"{name}-switch0", gpu, traits=(SWITCH,), CUSTOM_PCIE_LOCK=10)
+        hosts.append(provider(name, switch, VCPU=8))
+    made = stored(app, *hosts)
+    clouds.allocate(Api(app), made.providers["held-switch0"], {LOCK: 10})
+    clouds.allocate(Api(app), made.providers["used-gpu0"], {"PGPU": 1})
+    return made.providers
 
-    @pytest.fixture
-    def settings(self, settings: Settings, postgresql_url: str) -> Settings:
-        """The same on PostgreSQL."""
-        return replace(settings, database=DatabaseSettings(connection=postgresql_url))
 
-    def test_a_map_with_all_that_it_can_show(self, visitor: Visitor, app: Flask):
-        made = stored(app, provider("one", VCPU=8), provider("two", VCPU=8))
-        before = now(app)
-        clouds.allocate(Api(app), made.providers["two"], {"VCPU": 2}, project="red")
-        asked = f"query={quote('resources=VCPU:3')}&project=red&profile=spread&profile=pack"
-        page = visitor.page(f"/ui/map?{asked}&host={cells(visitor.page('/ui/map'))[0]['value']}")
-        assert words(page) == {"one": "0 %, 2 fit, place 2", "two": "25 %, 2 fit, place 1"}
-        assert "4 fit 2 of 2 hosts have room" in figures(page)
-        assert "1 with red" in page.text
-        assert "One more fits here." in page.text
-        assert words(visitor.page(f"/ui/map?at={before}"))["two"] == "0 %"
+def test_a_place_that_is_held_exclusively_has_room_for_nobody_else(held_switch: dict[str, str], visitor: Visitor):
+    """On the map, and for those who leave a host."""
+    request = quote("resources=PGPU:1")
+    assert "0 fit 0 of 2 hosts have room 0 PGPU free" in visitor.page(f"/ui/map?query={request}").text
+    shown = visitor.page(f"/ui/map/host?host={held_switch['held']}&query={request}").text
+    assert "One more fits here." not in shown
+    assert "Only one condition prevents one more: places that nobody else holds exclusively" in shown
+    leaving = visitor.page(f"/ui/providers/{held_switch['used']}/maintenance")
+    assert [row[-1] for row in leaving.cells("Consumers to move, and where to")] == ["nowhere"]
+
+
+@pytest.mark.each_database
+def test_a_map_with_all_that_it_can_show(visitor: Visitor, app: Flask):
+    made = stored(app, provider("one", VCPU=8), provider("two", VCPU=8))
+    before = now(app)
+    clouds.allocate(Api(app), made.providers["two"], {"VCPU": 2}, project="red")
+    asked = f"query={quote('resources=VCPU:3')}&project=red&profile=spread&profile=pack"
+    page = visitor.page(f"/ui/map?{asked}&host={cells(visitor.page('/ui/map'))[0]['value']}")
+    assert words(page) == {"one": "0 %, 2 fit, place 2", "two": "25 %, 2 fit, place 1"}
+    assert "4 fit 2 of 2 hosts have room" in figures(page)
+    assert "1 with red" in page.text
+    assert "One more fits here." in page.text
+    assert words(visitor.page(f"/ui/map?at={before}"))["two"] == "0 %"
 
 
 class TestLarge:

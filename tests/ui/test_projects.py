@@ -8,7 +8,7 @@ from sqlalchemy import insert, select
 
 from placement.allocators.fair_share.queues import Queue, tree_of
 from placement.cli.demo import uuid_of
-from placement.settings import DatabaseSettings, Settings
+from placement.settings import Settings
 from placement.settings.planner.values import FairShareSettings
 from placement.store.console.consumers import MAX_SUMMED
 from placement.store.tables import allocations, consumers
@@ -22,11 +22,10 @@ PATH = "/ui/project?id="
 
 
 @pytest.fixture
-def settings(sqlite_url: str) -> Settings:
-    """Two queues of equal weight; independent of the kind of database."""
+def settings(settings: Settings) -> Settings:
+    """Two queues of equal weight."""
     tree = tree_of([Queue("all/left", (None, 1), ("p1",)), Queue("all/right", (None, 1), ("a/../b",))])
     fair_share = FairShareSettings(classes=("VCPU",), queues=tree, keep_s=0)
-    settings = Settings(database=DatabaseSettings(connection=sqlite_url), auth_strategy="noauth2")
     return replace(settings, planner=replace(settings.planner, fair_share=fair_share))
 
 

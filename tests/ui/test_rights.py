@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
-from placement.app import create_app
 from placement.cli.demo import uuid_of
 from placement.policies import operations
-from placement.settings import load
 from placement.ui.blueprint import PAGES
+from tests.fakes.keystone import Issued, Keystone
 from tests.ui.clouds import load_demo
+from tests.ui.conftest import Configured
 from tests.ui.visitor import Document, Visitor
 
 ADDRESSES = {
@@ -37,15 +37,11 @@ def policy(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def app(sqlite_url: str, tmp_path: Path, policy: Path) -> Iterator[Flask]:
+def app(configured: Configured, policy: Path) -> Flask:
     """An application with a policy file, on the demo cloud."""
-    lines = ["[placement_database]", f"connection = {sqlite_url}", "[api]", "auth_strategy = noauth2"]
-    path = tmp_path / "placement.conf"
-    path.write_text("\n".join([*lines, "[oslo_policy]", f"policy_file = {policy}"]))
-    application = create_app(load([str(path)], {}, search=False))
+    application = configured({"api": {"auth_strategy": "noauth2"}, "oslo_policy": {"policy_file": str(policy)}})
     load_demo(application.extensions["placement"].database)
-    yield application
-    application.extensions["placement"].database.dispose()
+    return application
 
 
 def test_pages_ask_for_rights_of_the_api():
@@ -91,3 +87,22 @@ def test_the_navigation_leads_only_where_the_visitor_may_go(visitor: Visitor, po
     page = visitor.page("/ui/providers")
     assert "/ui/consumers" not in page.links("href")
     assert "/ui/" in page.links("href")
+
+
+@pytest.fixture
+def behind_keystone(configured: Configured) -> Iterator[Flask]:
+    """An application whose callers are identified by tokens, which a browser does not have."""
+    with Keystone() as keystone:
+        keystone.tokens["good"] = Issued("alice", roles=["admin"], project="p1")
+        yield configured({"keystone_authtoken": keystone.configuration()})
+
+
+def test_without_a_token_a_page_tells_how_to_get_in_and_a_proxy_may_add_one(behind_keystone: Flask):
+    answer = Visitor(behind_keystone).open("/ui/")
+    assert answer.status_code == 401
+    assert "x-auth-token" in Document(answer.text).text
+    claims = {"x-identity-status": "Confirmed", "x-roles": "admin", "x-user-id": "root", "x-project-id": "p1"}
+    tokens = {"": 401, "bad": 401, "good": 200}
+    for token, status in tokens.items():
+        sent = {"x-auth-token": token} if token else {}
+        assert Visitor(behind_keystone, headers={**claims, **sent}).open("/ui/").status_code == status, token

@@ -9,10 +9,9 @@ from flask import Flask
 
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import Fit, Preference, Profile
-from placement.app import create_app
 from placement.settings import Settings
 from tests import clouds
-from tests.api.conftest import Api
+from tests.api.conftest import Api, with_settings
 from tests.clouds import provider
 from tests.stored_clouds import stored
 from tests.ui.visitor import Document, Visitor
@@ -61,19 +60,18 @@ def test_candidates_come_as_a_table_with_what_is_free_after(visitor: Visitor, cl
     assert rows[1][3] == "18 of 32 VCPU 1 of 2 PGPU"
 
 
-def test_profiles_are_compared_side_by_side(settings: Settings):
+def test_profiles_are_compared_side_by_side(app: Flask, settings: Settings):
     """One spreads, the other packs: the order is reversed."""
     profiles = {
         name: RankingProfile(name, Profile(fit=Fit({"VCPU": Preference(wanted)})), 0)
         for name, wanted in (("pack", "MostAllocated"), ("spread", "LeastAllocated"))
     }
     planner = replace(settings.planner, profiles=profiles, default_profile="pack")
-    app = create_app(replace(settings, planner=planner))
+    app = with_settings(app, planner=planner).app
     made = stored(app, provider("full", VCPU=10), provider("empty", VCPU=10))
     clouds.allocate(Api(app), made.providers["full"], {"VCPU": 5})
     rows = asked(Visitor(app), "resources=VCPU:1", compare="spread").cells("2 candidates")
     assert [(row[1], row[-1]) for row in rows] == [("full", "2 (+1)"), ("empty", "1 (-1)")]
-    app.extensions["placement"].database.dispose()
 
 
 def test_what_gives_nothing_is_folded(visitor: Visitor, cloud: clouds.Cloud):

@@ -1,9 +1,9 @@
-"""What a profile may contain: names and families; tests/unit/test_planner_file_mistakes.py has what it may not."""
+"""What a profile may contain: names and families, and the errors for everything else."""
 
 import pytest
 from os_resource_classes import normalize_name
 
-from placement.allocators import best_match, resource_class
+from placement.allocators import InvalidEntry, best_match, resource_class
 from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, Sra
 
 
@@ -23,7 +23,7 @@ def test_the_exact_name_comes_before_the_longest_family(name: str, expected: tup
     resources = Fit(
         {
             "CUSTOM_GPU_*": Preference("MostAllocated", 2),
-            "CUSTOM_*": Preference("LeastAllocated", 1),
+            "CUSTOA*": Preference("LeastAllocated", 1),
             "CUSTOM_GPU_V*": Preference("MostAllocated", 7),
             "CUSTOM_GPU_A100": Preference("LeastAllocated", 5),
         }
@@ -52,6 +52,30 @@ def test_vendors_families_cover_what_their_documentation_says() -> None:
     families = [resource_class("nvidia.com/gpu/*"), resource_class("amd.com/gpu/*")]
     assert best_match(families, resource_class("nvidia.com/gpu-v100")) == families[0]
     assert best_match(families, resource_class("amd.com/gpu-mi100")) == families[1]
+
+
+REFUSED = [
+    (lambda: Preference("Least"), "type: expected MostAllocated or LeastAllocated, found 'Least'"),
+    (lambda: Sra({"PGPU": 1}, mode="x"), "mode: expected unneeded or upstream, found 'x'"),
+    (lambda: Proportional({"PGPU": {"VCPU": 1}}, exempt="x"), "exempt: expected all or own, found 'x'"),
+    (lambda: Proportional({"PGPU": {"VCPU": 1}}, mode="x"), "mode: expected last or filter, found 'x'"),
+    (lambda: Sra(["PGPU"]), "resources: expected a mapping of at least one resource class, found ['PGPU']"),
+    (lambda: Fit({"VCPU": 1}), "resources.VCPU: expected a type and a weight, found 1"),
+    (),
+    (lambda: Proportional({"PGPU": {}}), "reserve.PGPU: expected a mapping of at least one resource class, found {}"),
+    (
+        lambda: Proportional({"PGPU": {"A*": 1}}),
+        "reserve.PGPU.A*: expected one other class, not a family, found 'A*'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("policy", "message"), REFUSED)
+def test_an_error_says_what_was_expected_where(policy, message: str) -> None:
+    """Volcano treats an unknown type as LeastAllocated."""
+    with pytest.raises(InvalidEntry) as refused:
+        policy()
+    assert str(refused.value) == message
 
 
 def test_cpu_and_memory_are_spread_where_nothing_is_configured() -> None:

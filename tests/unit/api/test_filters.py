@@ -81,6 +81,10 @@ def test_values_of_another_form_are_refused(parse: Callable[..., object], argume
     assert message in refused.value.message
 
 
+def test_a_tree_is_named_by_a_uuid() -> None:
+    assert parse_in_tree(f"{A} ") == A
+
+
 def test_as_many_aggregates_as_a_cloud_has_fit_one_query() -> None:
     """Clients list every aggregate of a tenant; 200 have been seen."""
     assert len(parse_member_of([A] * 200, MAXIMUM)[0]) == 200

@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import islice
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,10 +12,11 @@ from hypothesis import strategies as st
 from placement.candidates.compose.compact import FEW_COMBINATIONS, CompactFirst
 from placement.candidates.compose.proposals import Locks
 from placement.candidates.compose.slots import RequestBudget, SlotComposer
+from placement.candidates.tree_reader import Layout
 from placement.domain.tree import PlannerTree, ProviderStocks, Stock, Tree
 from tests.examples import examples
-from tests.small_clouds import with_twins
-from tests.unit.candidates.searches import INNER, Search, groups_of, host, search_in, situations
+from tests.small_clouds import Cloud, columns_of, with_twins
+from tests.unit.candidates.searches import INNER, LEVELS, Search, groups_of, host, search_in, situations
 
 seeds = st.integers(0, 2**32)
 
@@ -139,6 +141,38 @@ def test_order_hides_no_candidate_for_want_of_steps(situation, steps) -> None:
         assert budget.was_hit or len(found) == len(everything)
         if tree.places.masks:
             assert composed.counts == search.counts(tree.root, found[0])
+
+
+def layout_of(cloud: Cloud) -> Layout:
+    """Return the places of all providers of a cloud."""
+    providers = columns_of(cloud).providers
+    levels = [np.array([trait in cloud[id_].traits for id_ in providers.ids.tolist()]) for trait in LEVELS]
+    return Layout(providers, np.arange(len(providers.ids)), levels)
+
+
+@examples(120)
+@given(situations, seeds)
+def test_what_fits_around_a_provider_is_the_sum_over_its_place_and_those_inside(situation, seed) -> None:
+    search = search_in(*situation)
+    cloud, chance = search.definition.cloud, Random(seed)
+    places = {id_: search.places(node.root, id_) for id_, node in cloud.items()}
+    fits = {id_: chance.choice((0.0, 1.0, 2.0, 9.0)) for id_ in cloud}
+
+    def around(provider: int) -> float:
+        if places[provider] == (None, None):
+            return fits[provider]
+        same_tree = [other for other in cloud if cloud[other].root == cloud[provider].root]
+        inside = [
+            other
+            for other in same_tree
+            if all(here in (None, there) for here, there in zip(places[provider], places[other], strict=True))
+        ]
+        return sum(fits[other] for other in inside)
+
+    layout = layout_of(cloud)
+    assert layout.positions == places
+    by_position = np.array([fits[id_] for id_ in columns_of(cloud).providers.ids.tolist()])
+    assert layout.around(by_position) == {provider: around(provider) for provider in cloud}
 
 
 def test_the_amounts_of_locks_come_in_the_order_of_the_providers() -> None:
