@@ -23,7 +23,7 @@ def test_the_exact_name_comes_before_the_longest_family(name: str, expected: tup
     resources = Fit(
         {
             "CUSTOM_GPU_*": Preference("MostAllocated", 2),
-            "CUSTOA*": Preference("LeastAllocated", 1),
+            "CUSTOM_*": Preference("LeastAllocated", 1),
             "CUSTOM_GPU_V*": Preference("MostAllocated", 7),
             "CUSTOM_GPU_A100": Preference("LeastAllocated", 5),
         }
@@ -61,7 +61,6 @@ REFUSED = [
     (lambda: Proportional({"PGPU": {"VCPU": 1}}, mode="x"), "mode: expected last or filter, found 'x'"),
     (lambda: Sra(["PGPU"]), "resources: expected a mapping of at least one resource class, found ['PGPU']"),
     (lambda: Fit({"VCPU": 1}), "resources.VCPU: expected a type and a weight, found 1"),
-    (),
     (lambda: Proportional({"PGPU": {}}), "reserve.PGPU: expected a mapping of at least one resource class, found {}"),
     (
         lambda: Proportional({"PGPU": {"A*": 1}}),
