@@ -77,22 +77,22 @@ def allocate(host: Host, request: Request, *, max_ways: int = 1, budget: Budget 
     {'gpu': ('gpu1', 'gpu2'), 'nic': ('nic1', 'nic2')}
     """
     _check(host, request)
-    reduced_host, counted, ties = without_identical_ties(host, request)
+    counted, ties = without_identical_ties(host, request)
     reduced, families = without_twins(counted)
-    options = options_of(reduced_host, reduced)
+    options = options_of(host, reduced)
     if _is_hopeless(reduced, options):
         return DeviceAllocations(())
-    costs = Costs(len(reduced_host.levels), len(options), uncounted=reduced_host.uncounted)
+    costs = Costs(len(host.levels), len(options), uncounted=host.uncounted)
     budget = Budget(STEPS) if budget is None else budget.child(STEPS)
-    search = Knapsack(reduced_host, reduced, options, costs=costs, max_ways=max_ways, budget=budget)
+    search = Knapsack(host, reduced, options, costs=costs, max_ways=max_ways, budget=budget)
     allocations = []
     for cost in search.run():
         chosen = [options[number] for number in costs.chosen(cost)]
         devices: dict[str, tuple[str, ...]] = {}
         for index, family in enumerate(families):
-            devices |= shared_out(reduced_host, [option for option in chosen if option.group == index], family)
+            devices |= shared_out(host, [option for option in chosen if option.group == index], family)
         for identical in ties:
-            devices |= identical.shared_out(devices, reduced_host)
+            devices |= identical.shared_out(devices, host)
         by_label = {group.label: devices[group.label] for group in request.groups}
         allocations.append(DeviceAllocation(by_label, costs.objective(cost)))
     return DeviceAllocations(tuple(allocations), search.is_complete)

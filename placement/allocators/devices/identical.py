@@ -12,26 +12,20 @@ whole number of ties in each place.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import itemgetter
 from typing import NamedTuple
 
-from placement.allocators.devices.request import Device, DeviceOption, Group, Host, InOnePlace, Request, nesting
+from placement.allocators.devices.request import DeviceOption, Group, Host, InOnePlace, Request, nesting
 
 
-@dataclass(frozen=True, slots=True)
-class IdenticalTies:
-    """Identical ties, represented in the search by the first of them.
-
-    Args:
-        level: the level at which a tie is in one place.
-        groups: for each tie the labels of its groups, in corresponding order.
-        counts: the number of devices that each of these groups needs.
-    """
+class IdenticalTies(NamedTuple):
+    """Identical ties, of which the search sees the first: for each the labels of its groups, in corresponding order."""
 
     level: int
     groups: Sequence[Sequence[str]]
     counts: Sequence[int]
+    """The number of devices that each of these groups needs."""
 
     def shared_out(self, devices: Mapping[str, Sequence[str]], host: Host) -> dict[str, tuple[str, ...]]:
         """Divide the devices found for the first tie's groups among the groups of all ties."""
@@ -51,25 +45,44 @@ class IdenticalTies:
         return shared
 
 
-def without_identical_ties(host: Host, request: Request) -> tuple[Host, Request, Sequence[IdenticalTies]]:
-    """Merge identical ties; return the host and the request without the others, and the merged ties."""
+def without_identical_ties(host: Host, request: Request) -> tuple[Request, Sequence[IdenticalTies]]:
+    """Return the request with the first of identical ties standing for all of them, and these ties."""
     alike: dict[object, list[tuple[InOnePlace, Sequence[Group]]]] = defaultdict(list)
     for rule in request.within:
         if _can_be_merged(rule, host, request):
             level = host.levels.index(rule.level)
             wants, groups = zip(*_in_order(rule, request), strict=True)
             alike[tuple([device.path[level] for device in host.devices]), wants].append((rule, groups))
-    families = [ties for ties in alike.values() if len(ties) > 1]
-    if not families:
-        return host, request, ()
-    rules = [[rule for rule, _groups in ties] for ties in families]
-    reduced = _without_levels(host, [rule.level for family in rules for rule in family[1:]])
     merged = []
-    for ties in families:
-        labels = [[group.label for group in groups] for _rule, groups in ties]
-        counts = [group.count for group in ties[0][1]]
-        merged.append(IdenticalTies(reduced.levels.index(ties[0][0].level), labels, counts))
-    return reduced, _with_one_of_each(request, rules), merged
+    for ties in [ties for ties in alike.values() if len(ties) > 1]:
+        (first, groups_of_first), *others = ties
+        labels = [[group.label for group in groups_of_tie] for _rule, groups_of_tie in ties]
+        merged.append(IdenticalTies(host.levels.index(first.level), labels, [group.count for group in groups_of_first]))
+        request = _with_first(request, first, [rule for rule, _groups in others])
+    return request, merged
+
+
+def _with_first(request: Request, first: InOnePlace, others: Sequence[InOnePlace]) -> Request:
+    """Return a request in which one tie stands for others as well: its places meet the conditions of all."""
+    number, gone = 1 + len(others), {label for rule in others for label in rule.groups}
+    bits = [1 << rule.condition for rule in (first, *others) if rule.condition is not None]
+
+    def merged(group: Group) -> Group:
+        meets = {name: mask | sum(bits) if mask & bits[0] else mask for name, mask in group.meets.items()}
+        return replace(group, count=group.count * number, stands_for=number, meets=meets)
+
+    kept = [group for group in request.groups if group.label not in gone]
+    groups = [merged(group) if group.label in first.groups else group for group in kept]
+    within = [
+        replace(
+            rule,
+            groups=tuple([label for label in rule.groups if label not in gone]),
+            stands_for=number if rule == first else rule.stands_for,
+        )
+        for rule in request.within
+        if rule not in others
+    ]
+    return replace(request, groups=tuple(groups), within=tuple(within))
 
 
 def _can_be_merged(rule: InOnePlace, host: Host, request: Request) -> bool:
@@ -97,44 +110,6 @@ def _in_order(rule: InOnePlace, request: Request) -> list[tuple[tuple[object, ..
         rules = (group.is_isolated, group.takes, group.count, group.by_card, group.exclusive, tuple(further))
         wanting.append(((*numbers, *rules, options.index(group.options)), group))
     return sorted(wanting, key=itemgetter(0))
-
-
-def _without_levels(host: Host, levels: Sequence[str]) -> Host:
-    """Remove some of the uncounted levels from a host."""
-    kept = [number for number, level in enumerate(host.levels) if level not in levels]
-    devices = [
-        Device(device.name, tuple([device.path[number] for number in kept]), device.room, device.card)
-        for device in host.devices
-    ]
-    names = tuple([host.levels[number] for number in kept])
-    return Host(names, tuple(devices), host.in_use, host.uncounted - len(levels))
-
-
-def _with_one_of_each(request: Request, families: Sequence[Sequence[InOnePlace]]) -> Request:
-    """Return a request in which the first tie of each family stands for all of them; conditions are renumbered."""
-    times = {label: len(rules) for rules in families for label in rules[0].groups}
-    gone = {label for rules in families for rule in rules[1:] for label in rule.groups}
-    merged = {rule.condition for rules in families for rule in rules}
-    bits = [bit for bit in range(request.conditions) if bit not in merged]
-    groups = []
-    for group in [group for group in request.groups if group.label not in gone]:
-        masks = group.meets.items()
-        meets = {name: sum([1 << new for new, old in enumerate(bits) if mask >> old & 1]) for name, mask in masks}
-        number = times.get(group.label, 1)
-        groups.append(replace(group, count=group.count * number, stands_for=number, meets=meets))
-    stand_for = {rules[0].level: len(rules) for rules in families}
-    levels = {rule.level for rules in families for rule in rules[1:]}
-    within = [
-        replace(
-            rule,
-            groups=tuple([label for label in rule.groups if label not in gone]),
-            condition=bits.index(rule.condition) if rule.condition in bits else None,
-            stands_for=stand_for.get(rule.level, 1),
-        )
-        for rule in request.within
-        if rule.level not in levels
-    ]
-    return replace(request, groups=tuple(groups), within=tuple(within), conditions=len(bits))
 
 
 class Family(NamedTuple):

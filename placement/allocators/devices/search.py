@@ -250,7 +250,9 @@ class Knapsack:
         supply = Counts([option.group for option in options])
         self._spare = [supply[index] - group.count for index, group in enumerate(request.groups)]
         nested = nesting({device.path for device in self._devices}, len(host.levels))
-        self._order = range(len(host.levels)) if nested is None else nested
+        order = range(len(host.levels)) if nested is None else nested
+        counted = len(host.levels) - host.uncounted
+        self._order = [level for level in order if level < counted or self._rules.rules_at(level)]
         paths = {(device.whole, device.path) for device in host.devices}
         is_divided = self._rules.by_card and len(paths) > len({card for card, _path in paths})
         self._is_exact = nested is not None and not is_divided

@@ -92,22 +92,18 @@ class Entitlements:
         """What a node may get at most, by path and class."""
         self._guaranteed: dict[str, dict[str, int]] = {}
         for path, node in reversed(nodes.items()):
-            if isinstance(node, BranchNode):
-                self._ask(node)
-            else:
-                self._asked[path] = {name: NO_LIMIT if name in wanted_classes[path] else 0 for name in self.classes}
-                self._guaranteed[path] = dict.fromkeys(self.classes, 0)
+            self._asked[path], self._guaranteed[path] = at_most, at_least = {}, {}
+            for name in self.classes:
+                if isinstance(node, BranchNode):
+                    together = sum([self._asked[part.path][name] for part in node.parts])
+                    inside = sum([self._guaranteed[part.path][name] for part in node.parts])
+                    at_most[name] = min(together, node.source.limit.get(name, together))
+                    # What is guaranteed to queues inside a queue is guaranteed to the queue, up to its limit.
+                    at_least[name] = min(at_most[name], max(inside, node.source.guarantee.get(name, 0)))
+                else:
+                    at_most[name], at_least[name] = NO_LIMIT if name in wanted_classes[path] else 0, 0
         root = next(iter(nodes))
         self._entitled = {root: {name: Fraction(totals[name]) for name in self.classes}}
-
-    def _ask(self, node: BranchNode) -> None:
-        self._asked[node.path], self._guaranteed[node.path] = at_most, at_least = {}, {}
-        for name in self.classes:
-            together = sum([self._asked[part.path][name] for part in node.parts])
-            inside = sum([self._guaranteed[part.path][name] for part in node.parts])
-            at_most[name] = min(together, node.source.limit.get(name, together))
-            # What is guaranteed to queues inside a queue is guaranteed to the queue, up to its limit.
-            at_least[name] = min(at_most[name], max(inside, node.source.guarantee.get(name, 0)))
 
     def amounts(self, path: str) -> Mapping[str, Fraction]:
         """Return class -> the amount a node is entitled to."""

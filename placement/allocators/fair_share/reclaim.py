@@ -9,7 +9,7 @@ it; of others, only what is no more important than itself.
 ``reclaim`` counts amounts only, wherever they become free; ``Givers`` does the same for one place.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -109,11 +109,9 @@ class ClaimRights:
         self._entitlements = shares.entitlements(self.classes, more={claimant: task})
         self._claimant_path = frozenset(way(claimant))
         self._queue = queue_of(claimant)
-        self.keepers, self.surplus, self._may_give = cache(self._kept), cache(self._spare), cache(self._gives)
-
-    def _kept(self, leaf: str) -> tuple[str, ...]:
-        """Return the nodes that keep their entitlement when a leaf gives: from the parting down to the leaf."""
-        return tuple([path for path in way(leaf) if path not in self._claimant_path])
+        self.keepers = cache(lambda leaf: tuple([path for path in way(leaf) if path not in self._claimant_path]))
+        """Leaf -> the nodes that keep their entitlement when it gives: from the parting down to it."""
+        self.surplus, self._may_give = cache(self._spare), cache(self._gives)
 
     def may_ask(self, leaf: str, value: Number) -> bool:
         """Tell whether something of a leaf, worth this much, may go, as far as the claimant is entitled to it."""
@@ -206,19 +204,17 @@ class Givers:
     @property
     def least_value(self) -> Number | None:
         """The lowest value up to which all together are enough, by sums; None if they never are."""
-        needed = {need: amount for need, amount in self.missing.items() if amount > 0}
+        needed = dict(self.missing)
         for thing in sorted(self.held, key=lambda thing: thing.value):
-            remaining = {need: amount - gives(thing).get(need, 0) for need, amount in needed.items()}
-            needed = {need: amount for need, amount in remaining.items() if amount > 0}
-            if not needed:
+            needed = {need: amount - gives(thing).get(need, 0) for need, amount in needed.items() if amount > 0}
+            if max(needed.values(), default=0) <= 0:
                 return thing.value
         return None
 
     def up_to(self, highest: Number) -> "Givers":
         """Return a copy with only the things worth no more than this."""
-        ends = [bisect_right(things, highest, key=lambda thing: thing.value) for _sort, things in self.alike]
-        kinds = zip(self.alike, ends, strict=True)
-        return replace(self, alike=[(sort, things[:end]) for (sort, things), end in kinds if end])
+        alike = [(sort, [thing for thing in things if thing.value <= highest]) for sort, things in self.alike]
+        return replace(self, alike=[(sort, things) for sort, things in alike if things])
 
     @cached_property
     def choices(self) -> Choices:
@@ -337,7 +333,12 @@ def reclaim(
     useful = [thing for thing in askable if any(map(thing.amounts.get, rights.classes))]
     givers = givers_of(rights, useful, missing=dict(rights.lacking.items()))
     if priority is not None:
-        return lowest(lambda highest: _chosen(givers.up_to(highest), steps), _priorities(givers) or [priority])
+        # The highest to go is none above what taking in the order of priorities leads to.
+        in_order = FewestSearch(givers.choices, Budget(0)).in_order_of_value()
+        taken = givers.held if in_order is None else givers.chosen(in_order[1])
+        enough = max([thing.value for thing in taken], default=0)
+        priorities = sorted({thing.value for thing in givers.held if thing.value <= enough})
+        return lowest(lambda highest: _chosen(givers.up_to(highest), steps), priorities or [priority])
     giving = _chosen(givers, steps)
     if giving.feasible and is_fair_to_take(shares, rights, giving.given_back):
         return giving
@@ -350,14 +351,6 @@ def _chosen(givers: Givers, steps: int) -> Giving:
     given_back = tuple(sorted(givers.chosen(counts or ()), key=lambda thing: thing.dearness))
     partings = givers.rights.partings([thing.leaf for thing in given_back or givers.held])
     return Giving(counts is not None, given_back, givers.rights.lacking, complete, partings)
-
-
-def _priorities(givers: Givers) -> list[Number]:
-    """Return the priorities that may be the highest to go, ascending: up to what taking in their order leads to."""
-    in_order = FewestSearch(givers.choices, Budget(0)).in_order_of_value()
-    taken = givers.held if in_order is None else givers.chosen(in_order[1])
-    enough = max([thing.value for thing in taken], default=0)
-    return sorted({thing.value for thing in givers.held if thing.value <= enough})
 
 
 def is_fair_to_take(shares: FairShares, rights: ClaimRights, given_back: Sequence[Held]) -> bool:

@@ -12,14 +12,4 @@ it does to that worth. Its ``cost`` has four parts, all in whole devices:
 * the **fit**: prefers the fullest host, other things being equal.
 
 The first is the published policy; the other three are this library's own.
-
->>> from placement.allocators.fragmentation.hosts import DeviceSupply, DeviceTask, FreeDevice, FreeHost
->>> from placement.allocators.fragmentation.outlook import Outlook
->>> half, whole = DeviceTask({"VCPU": 4}, devices=1, share=500), DeviceTask({"VCPU": 8}, devices=1, share=1000)
->>> outlook = Outlook({half: 1, whole: 1}, DeviceSupply({"": 4000}, size=1000, largest={"VCPU": 32}))
->>> begun = FreeHost({"VCPU": 16}, (FreeDevice(500), FreeDevice(1000)))
->>> [round(outlook.cost(begun, half, device), 2) for device in begun.devices]
-[-0.24, 0.64]
->>> outlook.best_devices(begun, half)
-(0,)
 """

@@ -6,7 +6,7 @@ insists on. What was counted loses half its weight in each half-life.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from placement.allocators.fragmentation.hosts import DeviceTask, TaskForm
@@ -77,39 +77,38 @@ class LearntMix:
         """Let what is known age until now, add what is new, and forget what is rare."""
         factor = 0.5 ** (max(0.0, now - self._at) / HALF_LIFE_S)
         self._at = max(now, self._at)
-        sums = []
         for old, new in ((self._allocated, news._allocated), (self._asked, news._asked)):
-            aged = defaultdict(float, {work: often * factor for work, often in old.items()})
+            for work in old:
+                old[work] *= factor
             for work, often in new.items():
-                aged[work] += often
-            sums.append(aged)
-        allocated, asked = sums
+                old[work] += often
+        allocated, asked = self._allocated, self._asked
         self._allocated = _first(allocated, sorted(allocated, key=lambda size: -allocated[size]))
         self._asked = _first(asked, sorted(asked, key=lambda work: (-allocated[size_of(work)], -asked[work])))
 
     def expected(self, limit: int) -> dict[DeviceTask, float]:
         """Return how often each task was allocated, the most frequent first."""
-        weights: dict[TaskForm, float] = defaultdict(float)
-        for work, often in self._by_kinds():
-            for task in work:
-                weights[task] += often
-        forms = sorted(weights, key=lambda form: -weights[form])[:limit]
-        return {_task(*form): weights[form] for form in forms}
-
-    def _by_kinds(self) -> Iterator[tuple[Work, float]]:
-        """Divide what was allocated of each size among the requests for that size."""
         requests: dict[Work, dict[Work, float]] = defaultdict(dict)
         for work, often in self._asked.items():
             requests[size_of(work)][work] = often
+        weights: dict[TaskForm, float] = defaultdict(float)
         for size, allocated in self._allocated.items():
-            forms = requests.get(size) or {size: 1.0}
-            total = sum(forms.values())
-            yield from [(work, allocated * often / total) for work, often in forms.items()]
+            works = requests.get(size) or {size: 1.0}
+            total = sum(works.values())
+            for work, often in works.items():
+                for form in work:
+                    weights[form] += allocated * often / total
+        forms = sorted(weights, key=lambda form: -weights[form])[:limit]
+        return {_task(*form): weights[form] for form in forms}
 
     def document(self) -> dict[str, Any]:
         """Return all of this as JSON."""
-        counts = {"asked": _listed(self._asked), "allocated": _listed(self._allocated)}
-        return {"since": self.since, "at": self._at, **counts}
+        return {
+            "since": self.since,
+            "at": self._at,
+            "asked": _listed(self._asked),
+            "allocated": _listed(self._allocated),
+        }
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "LearntMix":
@@ -126,13 +125,11 @@ def _first(weights: Mapping[Work, float], works: Sequence[Work]) -> WorkWeights:
 
 
 def _listed(weights: Mapping[Work, float]) -> list[list[Any]]:
-    return [
-        [
-            round(often, DIGITS),
-            *[[dict(amounts), number, share, sorted(kinds)] for amounts, number, share, kinds in work],
-        ]
-        for work, often in weights.items()
-    ]
+    forms = {
+        work: [[dict(amounts), number, share, sorted(kinds)] for amounts, number, share, kinds in work]
+        for work in weights
+    }
+    return [[round(often, DIGITS), *forms[work]] for work, often in weights.items()]
 
 
 def _weights(listed: Iterable[Sequence[Any]]) -> WorkWeights:

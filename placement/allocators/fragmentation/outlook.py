@@ -22,9 +22,6 @@ from typing import NamedTuple
 
 from placement.allocators.fragmentation.hosts import DeviceSupply, DeviceTask, FreeDevice, FreeHost
 
-_Remains = tuple[tuple[int, ...], tuple[FreeDevice, ...]]
-"""The relevant part of a host: what is free of each class, and its devices, sorted."""
-
 KEPT = 1 << 15
 """The cache sizes, for the fragmentation of distinct hosts and the weight of sets: some ten megabytes."""
 
@@ -42,7 +39,13 @@ class Fragmentation:
         self._tasks = [task for task in expected if task.devices]
         weights = [expected[task] / total for task in self._tasks]
         self._weight_of_devices = sum(weights)
-        self._least_room = [_thresholds([task.amounts.get(name, 0) for task in self._tasks]) for name in self._classes]
+        self._least_room = []
+        """By class, the amounts asked, ascending, and the tasks for which none of them, the first, two, ... suffice."""
+        for name in self._classes:
+            amounts = [task.amounts.get(name, 0) for task in self._tasks]
+            steps = sorted({*amounts})
+            sets = [_set_of([amount == step for amount in amounts]) for step in steps]
+            self._least_room.append((steps, [0, *accumulate(sets, or_)]))
         counts = [task.devices for task in self._tasks]
         self._by_count = {count: _set_of([count == task_count for task_count in counts]) for count in sorted({*counts})}
         self._weight = lru_cache(KEPT)(_sum_over(weights))
@@ -51,12 +54,9 @@ class Fragmentation:
 
     def of_host(self, host: FreeHost) -> float:
         """Return the fragmentation of a host."""
-        return self._of_remains(
-            (tuple([host.free.get(name, 0) for name in self._classes]), tuple(sorted(host.devices)))
-        )
+        return self._of_remains(tuple([host.free.get(name, 0) for name in self._classes]), tuple(sorted(host.devices)))
 
-    def _computed(self, remains: _Remains) -> float:
-        free, devices = remains
+    def _computed(self, free: tuple[int, ...], devices: tuple[FreeDevice, ...]) -> float:
         users = [self._users(device) for device in devices]
         at_least = [-1] + [0] * max(self._by_count, default=0)  # By number of devices: the tasks that can use as many.
         for of_device in users:
@@ -67,12 +67,6 @@ class Fragmentation:
             fitting &= enough_for[bisect_right(steps, amount)]
         used = sum([device.free * self._weight(fitting & tasks) for device, tasks in zip(devices, users, strict=True)])
         return sum([device.free for device in devices]) * self._weight_of_devices - used
-
-
-def _thresholds(amounts: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return the distinct amounts, ascending, and the tasks for which none, the first, or the first two suffice, ..."""
-    steps = sorted({*amounts})
-    return steps, [0, *accumulate([_set_of([amount == step for amount in amounts]) for step in steps], or_)]
 
 
 def _set_of(members: Sequence[bool]) -> int:
@@ -102,11 +96,8 @@ class Offcuts:
 
     ``size`` is the units of a whole device, which is worth 1.
 
-    >>> offcuts = Offcuts({600: 1, 400: 1}, size=1000)
-    >>> [round(offcuts.worth(left), 1) for left in (300, 400, 600, 1000)]
+    >>> [round(Offcuts({600: 1, 400: 1}, size=1000).worth(remainder), 1) for remainder in (300, 400, 600, 1000)]
     [0.0, 0.4, 0.6, 1.0]
-    >>> round(offcuts.lost(1000, 400), 1), round(offcuts.lost(1000, 500), 1)
-    (0.0, 0.2)
     """
 
     def __init__(self, demand: Mapping[int, float], *, size: int) -> None:
@@ -182,7 +173,14 @@ class CostWeights(NamedTuple):
 
 
 class Outlook:
-    """Expected work, as task -> how often in any unit, and the costs of placements that follow from it."""
+    """Expected work, as task -> how often in any unit, and the costs of placements that follow from it.
+
+    >>> half, whole = DeviceTask({"VCPU": 4}, devices=1, share=500), DeviceTask({"VCPU": 8}, devices=1, share=1000)
+    >>> outlook = Outlook({half: 1, whole: 1}, DeviceSupply({"": 4000}, size=1000, largest={"VCPU": 32}))
+    >>> begun = FreeHost({"VCPU": 16}, (FreeDevice(500), FreeDevice(1000)))
+    >>> [round(outlook.cost(begun, half, device), 2) for device in begun.devices], outlook.best_devices(begun, half)
+    ([-0.24, 0.64], (0,))
+    """
 
     def __init__(
         self, expected: Mapping[DeviceTask, float], supply: DeviceSupply, weights: CostWeights | None = None
