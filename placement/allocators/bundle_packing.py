@@ -200,10 +200,6 @@ class BundlePacking:
         return Copies(min(limit, least), min(limit, max_count)) if copies else exactly(limit)
 
 
-class _CutOff(Exception):
-    """The search ends early: the budget ran out, or there can be no better packing."""
-
-
 class _BundleSearch:
     """A search for the most bundles of one part: branches on how often each bundle is taken, one after the other."""
 
@@ -221,27 +217,26 @@ class _BundleSearch:
         self._budget = budget
         self._seen: dict[tuple[int, tuple[int, ...]], int] = {}
         self._best, self._most = 0, self._bounds[0].copies(remaining)
-        try:
-            self._fill(0, remaining, 0)
-        except _CutOff:
-            return Copies(self._best, self._most)
-        return exactly(self._best)
+        is_complete = self._fill(0, remaining, 0)
+        return exactly(self._best) if is_complete else Copies(self._best, self._most)
 
-    def _fill(self, index: int, free: tuple[int, ...], taken: int) -> None:
-        """Take bundles from ``index`` on, in addition to those already taken."""
+    def _fill(self, index: int, free: tuple[int, ...], taken: int) -> bool:
+        """Take bundles from ``index`` on, in addition to those taken; False if there is no budget or need for more."""
         self._best = max(self._best, taken)
         # Branches that are pruned at once are steps as well: of a cell with 2^45 units there may be as many.
         if self._best >= self._most or not self._budget.take():
-            raise _CutOff
+            return False
         # A branch is in vain that cannot improve, or whose state was seen with as many taken.
         if index == len(self._bundles) or self._seen.get((index, free), -1) >= taken:
-            return
+            return True
         if not self._bounds[index].allows(self._best - taken + 1, free):
-            return
+            return True
         self._seen[index, free] = taken
         items = self._bundles[index].items()
         for times in range(min([free[cell] // amount for cell, amount in items]), -1, -1):
             remaining = list(free)
             for cell, amount in items:
                 remaining[cell] -= times * amount
-            self._fill(index + 1, tuple(remaining), taken + times)
+            if not self._fill(index + 1, tuple(remaining), taken + times):
+                return False
+        return True

@@ -226,13 +226,10 @@ def _worths(places: Sequence[Sequence[Site]], gang: MembersByKind) -> list[dict[
     return [{site: row[index] for site, row in rows.items()} for index in range(len(next(iter(rows.values()), kinds)))]
 
 
-Chain = tuple[Posting, "Chain"] | None
-"""The postings so far as a linked list, the last one first."""
-
 BETWEEN = -1
 """Stands for a site's number when the next place is yet to be chosen."""
 
-FabricState = tuple[int, int, int, int, Mix, Chain]
+FabricState = tuple[int, int, int, int, Mix, tuple[Posting, ...]]
 """The number of a place, of the next site in it, how many more places and sites may be used, who is left, and the
 postings so far."""
 
@@ -271,12 +268,12 @@ class _Dive:
 
     def search(self, most_places: int, most_sites: int) -> list[Posting] | None:
         """Return where the gang may go; None if nowhere, or the budget runs out."""
-        waiting: list[FabricState] = [(0, BETWEEN, most_places, most_sites, self._gang.members, None)]
+        waiting: list[FabricState] = [(0, BETWEEN, most_places, most_sites, self._gang.members, ())]
         while waiting:
             state = waiting.pop()
             remaining, chosen = state[-2:]
             if not any(remaining):
-                return _listed(chosen)
+                return [*chosen]
             if not self._has_parts:
                 if state[:-1] in self._in_vain:
                     continue
@@ -303,18 +300,10 @@ class _Dive:
         if site == len(self._places[place]):
             return [(place + 1, BETWEEN, places, sites, remaining, chosen)]
         site_here = self._places[place][site]
-        taken = [] if site_here.part is None else [chosen_site.part for chosen_site, _mix in _listed(chosen)]
-        mixes = [] if site_here.part in taken else [*_largest_mixes(site_here, self._gang, remaining)]
+        is_taken = site_here.part is not None and site_here.part in [chosen_site.part for chosen_site, _mix in chosen]
+        mixes = [] if is_taken else [*_largest_mixes(site_here, self._gang, remaining)]
         further: list[FabricState] = [(place, site + 1, places, sites, remaining, chosen)]
         for mix in reversed(mixes):
             remaining_after = tuple(map(int.__sub__, remaining, mix))
-            further.append((place, site + 1, places, sites - 1, remaining_after, ((site_here, mix), chosen)))
+            further.append((place, site + 1, places, sites - 1, remaining_after, (*chosen, (site_here, mix))))
         return further
-
-
-def _listed(chosen: Chain) -> list[Posting]:
-    postings = []
-    while chosen is not None:
-        posting, chosen = chosen
-        postings.append(posting)
-    return postings[::-1]
