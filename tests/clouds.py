@@ -3,6 +3,8 @@
 A cloud is a few root providers; each provider names its inventories, traits, aggregates (by a label) and children::
 
     provider("CN1", provider("NUMA0", VCPU=8), provider("NUMA1", VCPU=8), DISK_GB=1000, aggregates="A")
+
+or, in a table in YAML, ``CN1: {has: {DISK_GB: 1000}, aggregates: [A], inside: {NUMA0: {has: {VCPU: 8}}}}``.
 """
 
 import uuid
@@ -38,6 +40,20 @@ def provider(
 ) -> Provider:
     """Describe a provider; an inventory is a total, or a mapping with a total and non-default fields."""
     return Provider(name, children, inventories, tuple(traits), tuple(aggregates))
+
+
+def trees(written: Mapping[str, Any]) -> tuple[Provider, ...]:
+    """Return the providers that a table describes by name."""
+    return tuple(
+        Provider(
+            name,
+            trees(said.get("inside", {})),
+            said.get("has", {}),
+            tuple(said.get("traits", ())),
+            tuple(said.get("aggregates", ())),
+        )
+        for name, said in written.items()
+    )
 
 
 @dataclass(frozen=True, slots=True)

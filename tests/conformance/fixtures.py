@@ -12,7 +12,7 @@ from typing import ClassVar
 from gabbi import fixture
 
 from tests.clouds import Cloud, Provider, allocate, build, provider
-from tests.conformance import fixture_clouds as clouds
+from tests.conformance.fixture_clouds import CLOUDS, NETWORK_SEGMENTS, SEGMENT_VARIABLES
 from tests.http_calls import Call, ask
 
 RANDOM_NAMES = (
@@ -101,21 +101,21 @@ class CloudFixture(APIFixture):
 class SharedStorageFixture(CloudFixture):
     """Two compute trees (NUMA nodes, PFs) and two sharing providers."""
 
-    roots = clouds.SHARED_STORAGE
+    roots = CLOUDS["shared_storage"]
     aggregates: ClassVar[Mapping[str, str]] = {"A": "AGG_UUID"}
 
 
 class NUMAAggregateFixture(CloudFixture):
     """NUMA trees whose parts belong to different aggregates."""
 
-    roots = clouds.NUMA_AGGREGATES
+    roots = CLOUDS["numa_aggregates"]
     aggregates: ClassVar[Mapping[str, str]] = {"A": "AGGA_UUID", "B": "AGGB_UUID", "C": "AGGC_UUID"}
 
 
 class NUMANetworkFixture(CloudFixture):
     """A NUMA host with devices and agents, and a host with NICs and PFs."""
 
-    roots = (clouds.NETWORK_STORAGE, clouds.NUMA_HOST, clouds.NIC_HOST)
+    roots = (*CLOUDS["network_storage"], *CLOUDS["numa_host"], *CLOUDS["nic_host"])
     aggregates: ClassVar[Mapping[str, str]] = {"A": "AGGA_UUID"}
 
     def publish(self, cloud: Cloud) -> None:
@@ -129,22 +129,22 @@ class DeepNUMANetworkFixture(NUMANetworkFixture):
     """The same two hosts, two levels deeper in one larger tree."""
 
     roots = (
-        provider("gp1", provider("p1", clouds.NUMA_HOST), provider("p2", clouds.NIC_HOST)),
-        clouds.NETWORK_STORAGE,
+        provider("gp1", provider("p1", *CLOUDS["numa_host"]), provider("p2", *CLOUDS["nic_host"])),
+        *CLOUDS["network_storage"],
     )
 
 
 class NonSharedStorageFixture(CloudFixture):
     """Three hosts with local disks only."""
 
-    roots = clouds.LOCAL_DISKS
+    roots = CLOUDS["local_disks"]
     aggregates: ClassVar[Mapping[str, str]] = {"A": "AGGA_UUID", "B": "AGGB_UUID", "C": "AGGC_UUID"}
 
 
 class GranularFixture(CloudFixture):
     """Three hosts and three sharing providers in overlapping aggregates."""
 
-    roots = clouds.GRANULAR
+    roots = CLOUDS["granular"]
     aggregates: ClassVar[Mapping[str, str]] = {"A": "AGGA", "B": "AGGB", "C": "AGGC"}
     variable = "{}"
 
@@ -152,10 +152,10 @@ class GranularFixture(CloudFixture):
 class NeutronQoSMultiSegmentFixture(CloudFixture):
     """Four compute trees with network agents and bandwidth inventories."""
 
-    roots = clouds.NETWORK_SEGMENTS
+    roots = NETWORK_SEGMENTS
 
     def publish(self, cloud: Cloud) -> None:
         for name, identity in cloud.providers.items():
-            os.environ[clouds.SEGMENT_VARIABLES[name]] = identity
+            os.environ[SEGMENT_VARIABLES[name]] = identity
         # The reference's fixture publishes compute2's agent twice; the file's expectations are made for that.
         os.environ["compute3:sriov_agent"] = os.environ["compute2:sriov_agent"]  # noqa: SIM112
