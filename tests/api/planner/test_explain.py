@@ -1,9 +1,14 @@
 """GET /planner/v1/explain: for each cause a cloud that has exactly that cause, and the explanation that names it."""
 
+import logging
+from pathlib import Path
+
 import os_traits
 import pytest
+import yaml
 
-from tests.clouds import SHARES, Provider, allocate, provider
+from placement.api import allocation_candidates
+from tests.clouds import SHARES, Provider, allocate, provider, trees
 from tests.stored_clouds import stored
 
 TRAITS = sorted(os_traits.get_traits())
@@ -14,65 +19,7 @@ def hosts(count: int, **inventories) -> list[Provider]:
     return [provider(f"host{number}", **inventories) for number in range(count)]
 
 
-HW, AVX2 = "HW_CPU_X86_AVX", "HW_CPU_X86_AVX2"
-NUMA_HOST = provider("host", provider("numa0", VCPU=4), provider("numa1", provider("gpu", PGPU=1), VCPU=4))
-IN_STEPS = {"total": 8, "step_size": 4}
-CASES: dict[str, tuple[list[Provider], str, tuple[str, str]]] = {
-    "no inventory": (hosts(2, VCPU=8), "resources=VCPU:1,DISK_GB:1", ("inventory", "DISK_GB")),
-    "full": (hosts(3, VCPU={"total": 8, "reserved": 5}), "resources=VCPU:4", ("capacity", "VCPU:4")),
-    "not in steps": (hosts(2, VCPU=IN_STEPS), "resources=VCPU:6", ("step_size", "VCPU:6")),
-    "no trait": (
-        [provider("host0", VCPU=8, traits=[HW]), provider("host1", VCPU=1, traits=[AVX2])],
-        f"resources_A=VCPU:4&required_A={AVX2}",
-        ("required", AVX2),
-    ),
-    "aggregate": (
-        [provider("host0", VCPU=8, aggregates=["A"]), provider("host1", VCPU=1, aggregates=["B"])],
-        "resources=VCPU:4&member_of={B}",
-        ("member_of", "{B}"),
-    ),
-    "in_tree": (
-        [provider("host0", VCPU=2), provider("host1", VCPU=8)],
-        "resources=VCPU:4&in_tree={host0}",
-        ("in_tree", "{host0}"),
-    ),
-    "groups in different trees": (
-        [provider("host0", VCPU=8), provider("host1", PGPU=1)],
-        "resources_A=VCPU:1&resources_B=PGPU:1&group_policy=none",
-        ("every_group", ""),
-    ),
-    "trait of the root": (hosts(2, VCPU=8), f"resources=VCPU:1&root_required={AVX2}", ("root_required", AVX2)),
-    "trait nowhere in the tree": (
-        [provider("host0", VCPU=8), provider("other", traits=[AVX2])],
-        f"resources=VCPU:1&required={AVX2}",
-        ("required", AVX2),
-    ),
-    "trait beside the resources": (
-        [provider("host", provider("numa", VCPU=8), traits=[AVX2])],
-        f"resources=VCPU:1&required={AVX2}",
-        ("trait_placement", AVX2),
-    ),
-    "too few providers for isolation": (
-        hosts(2, VCPU=8),
-        "resources_A=VCPU:1&resources_B=VCPU:1&group_policy=isolate",
-        ("group_policy", "isolate"),
-    ),
-    "apart in the tree": (
-        [NUMA_HOST],
-        "resources_A=VCPU:4&resources_C=VCPU:1&resources_B=PGPU:1&group_policy=isolate&same_subtree=_C,_B,_A",
-        ("same_subtree", "_A,_B,_C"),
-    ),
-    "too much together": (
-        hosts(2, VCPU=8),
-        "resources_A=VCPU:5&resources_B=VCPU:5&group_policy=none",
-        ("combined_capacity", "VCPU"),
-    ),
-    "a group that only forbids": (
-        hosts(1, VCPU=8),
-        "resources_A=VCPU:1&required_B=!HW_NUMA_ROOT&group_policy=none&same_subtree=_A,_B",
-        ("empty_group", ""),
-    ),
-}
+CASES = yaml.safe_load(Path(__file__).with_name("explain.yaml").read_text(encoding="utf-8"))
 
 
 def explanation(api, query: str, **options) -> dict:
@@ -100,16 +47,19 @@ def test_an_example_lacks_nothing_but_the_condition(api) -> None:
     assert [row["uuid"] for row in near_miss["providers"]] == [cloud.providers["right"]]
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_the_cause_is_named(api, name):
+@pytest.mark.parametrize("row", CASES, ids=[row["says"] for row in CASES])
+def test_the_cause_is_named_also_in_a_line_of_the_log(api, row, caplog: pytest.LogCaptureFixture):
     """tests/unit/candidates compares what would help with brute force."""
-    roots, query, (kind, value) = CASES[name]
-    cloud = stored(api.app, *roots)
+    cloud = stored(api.app, *trees(row["cloud"]))
     uuids = {**cloud.providers, **cloud.aggregates}
-    document = explanation(api, query.format(**uuids))
+    query, (kind, value) = row["query"].format(**uuids), row["cause"]
+    document = explanation(api, query)
     assert key(document["cause"]) == (kind, value.format(**uuids))
-    assert document["cause"]["message"].endswith(".")
     assert (document["trees_with_candidates"], document["complete"]) == (0, True)
+    with caplog.at_level(logging.INFO, allocation_candidates.LOG.name):
+        assert api.get(f"/allocation_candidates?{query}").json["allocation_requests"] == []
+    (line,) = [record.getMessage() for record in caplog.records if record.name == allocation_candidates.LOG.name]
+    assert line == f"There are no allocation candidates. {row.get('logged', document['cause']['message'])}"
 
 
 def test_before_1_29_it_may_be_that_providers_of_a_tree_do_not_combine(api):
