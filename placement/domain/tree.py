@@ -66,19 +66,12 @@ def true_roots(parents: Parents) -> dict[int, int | None]:
     """Return the root of each provider, or None if its ancestry ends at an unknown one or in a cycle. O(providers)."""
     roots: dict[int, int | None] = {}
     for start in parents:
-        path: list[int] = []
-        on_path: set[int] = set()
+        path: dict[int, None] = {}
         ancestor: int | None = start
-        while ancestor is not None and ancestor in parents and ancestor not in roots and ancestor not in on_path:
-            path.append(ancestor)
-            on_path.add(ancestor)
+        while ancestor is not None and ancestor in parents and ancestor not in roots and ancestor not in path:
+            path[ancestor] = None
             ancestor = parents[ancestor]
-        if ancestor is None:
-            root: int | None = path[-1] if path else None
-        elif ancestor in on_path:
-            root = None
-        else:
-            root = roots.get(ancestor)
+        root = next(reversed(path)) if ancestor is None else roots.get(ancestor)
         roots.update(dict.fromkeys(path, root))
     return roots
 

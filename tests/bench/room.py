@@ -18,7 +18,6 @@ from placement.api.planner.request_document import planner_request
 from placement.api.planner.request_fields import REQUEST
 from placement.services.fair_share.giving_back import GivenBack, ReclaimOptions
 from placement.services.fair_share.room_search import room_for
-from placement.services.fair_share.tenants import RoomRequest
 from placement.services.planner.questions import PlannerOptions
 from placement.settings import PlannerSettings
 from placement.settings.planner.values import FairShareSettings
@@ -107,8 +106,8 @@ def ask(database: Database, body: Mapping[str, Any], options: ReclaimOptions) ->
     """Return who makes room."""
     planner = planner_settings()
     in_force = PlannerOptions(planner.profile_in_force, planner.levels, planner.exclusive)
-    room_wanted = RoomRequest(planner_request(load_document(REQUEST, body), planner), in_force)
-    return room_for(database, planner.fair_share, room_wanted, member=POOR, wishes=[], options=options)
+    request = planner_request(load_document(REQUEST, body), planner)
+    return room_for(database, planner.fair_share, request, terms=in_force, member=POOR, wishes=[], options=options)
 
 
 def main() -> None:

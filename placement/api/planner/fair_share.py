@@ -24,7 +24,6 @@ from placement.services.fair_share.gate import Terms, UnfairClaim, unfair_claims
 from placement.services.fair_share.giving_back import ReclaimOptions
 from placement.services.fair_share.room_search import room_for
 from placement.services.fair_share.shares import Shares, Wish
-from placement.services.fair_share.tenants import RoomRequest
 from placement.services.planner.gang import ClaimMember
 from placement.settings.planner.values import FairShareSettings, PlannerSettings
 
@@ -262,9 +261,15 @@ def reclaim(call: Call) -> Response:
     body, settings, planner = call.document(RECLAIM), _settings(call), call.server.settings.planner
     wishes, options = wishes_of(body.get("pending", ()), planner, "pending"), options_of(body)
     if "request" in body:
-        room_wanted = RoomRequest(planner_request(body["request"], planner), options_for(call, body["request"]))
-        member = member_of(body["claimant"], settings, "claimant")
-        room = room_for(call.database, settings, room_wanted, member=member, wishes=wishes, options=options)
+        room = room_for(
+            call.database,
+            settings,
+            planner_request(body["request"], planner),
+            terms=options_for(call, body["request"]),
+            member=member_of(body["claimant"], settings, "claimant"),
+            wishes=wishes,
+            options=options,
+        )
         uuids = {id_: member.uuid for id_, member in room.providers.items()}
         candidate = None if room.candidate is None else allocation_request(room.candidate.proposal, uuids)
         answer = {**giving_json(room.giving, room.members, settings), "host": room.host, "candidate": candidate}

@@ -41,22 +41,17 @@ def drawing(parents: Mapping[int, int | None], focus: int, *, max_providers: int
 
     Siblings are drawn in the order of ``parents``, but those with children first.
     """
-    below = _children(parents)
-    above = ancestors(parents, focus)
-    whole = len(parents) <= max_providers and len(above) < deepest
-    top = above[0] if whole and above else focus
-    children = _drawn(below, top, max_providers=max_providers, deepest=deepest)
-    sizes = _sizes(below, top)
-    hidden = {id_: sizes[id_] - 1 - sum(sizes[child] for child in drawn) for id_, drawn in children.items()}
-    return Drawing(top, children, {id_: count for id_, count in hidden.items() if count}, whole)
-
-
-def _children(parents: Mapping[int, int | None]) -> dict[int, list[int]]:
     below: dict[int, list[int]] = {id_: [] for id_ in parents}
     for id_, parent in parents.items():
         if parent in below:
             below[parent].append(id_)
-    return below
+    above = ancestors(parents, focus)
+    whole = len(parents) <= max_providers and len(above) < deepest
+    top = above[0] if whole and above else focus
+    children = _drawn(below, top, max_providers=max_providers, deepest=deepest)
+    sizes = Counter([ancestor for id_ in parents for ancestor in upwards(id_, parents)])
+    hidden = {id_: sizes[id_] - 1 - sum(sizes[child] for child in drawn) for id_, drawn in children.items()}
+    return Drawing(top, children, {id_: count for id_, count in hidden.items() if count > 0}, whole)
 
 
 def ancestors(parents: Mapping[int, int | None], id_: int) -> list[int]:
@@ -79,21 +74,6 @@ def _drawn(below: Mapping[int, list[int]], top: int, *, max_providers: int, deep
                 children[child] = []
                 waiting.append((child, depth + 1))
     return children
-
-
-def _sizes(below: Mapping[int, list[int]], top: int) -> dict[int, int]:
-    """Return the size of the subtree at each provider, itself included."""
-    order = [top]
-    visited = {top}
-    for id_ in order:
-        new = [child for child in below[id_] if child not in visited]
-        visited.update(new)
-        order += new
-    sizes = dict.fromkeys(order, 1)
-    parent_of = {child: id_ for id_ in order for child in below[id_] if child != top}
-    for id_ in reversed(order[1:]):
-        sizes[parent_of[id_]] += sizes[id_]
-    return sizes
 
 
 DRAWN, DEEPEST, RELATED = 100, 10, 50
@@ -221,7 +201,9 @@ def provider_in_tree(
     nodes = drawn_providers(tx, {*drawn.drawn, *path}, levels, consumers=counts)
     sharing = [id_ for id_ in drawn.drawn if SHARES in nodes[id_].traits]
     served, served_count = store.served(tx, sharing, root_id=provider.root_id, limit=RELATED)
-    part = _part(parents, provider.root_id, provider.id)
+    inside = subtree(parents, provider.id)
+    is_all = not path or len(inside) > MAX_NAMED
+    part = TreePart(provider.root_id, None if is_all else inside)
     amounts, has_more = store.placed_amounts(tx, part, first=first, limit=limit)
     consumers = [tree_consumer([*rows]) for _uuid, rows in groupby(amounts, key=attrgetter("consumer_uuid"))]
     return ProviderInTree(
@@ -236,12 +218,6 @@ def provider_in_tree(
         consumers=Excerpt(consumers, has_more, None),
         path=path,
     )
-
-
-def _part(parents: Mapping[int, int | None], root_id: int, focus: int) -> TreePart:
-    """Return a provider's subtree."""
-    inside = subtree(parents, focus)
-    return TreePart(root_id, None if focus == root_id or len(inside) > MAX_NAMED else inside)
 
 
 def drawn_providers(
@@ -261,14 +237,13 @@ def drawn_providers(
             name=name or uuid,
             generation=generation,
             level=next((level for level, trait in levels.items() if trait in traits), ""),
-            stocks=[_stock(class_name, *have) for class_name, have in inventories.items()],
+            stocks=[
+                ClassTotals(class_name, inventory.total, inventory.reserved, max(0, inventory.capacity), used)
+                for class_name, (inventory, used) in inventories.items()
+            ],
             inventories={class_name: inventory for class_name, (inventory, _) in inventories.items()},
             traits=traits,
             aggregates=sorted(read.aggregates.get(id_, ())),
             consumers=consumers.get(id_, 0),
         )
     return nodes
-
-
-def _stock(class_name: str, inventory: Inventory, used: int) -> ClassTotals:
-    return ClassTotals(class_name, inventory.total, inventory.reserved, max(0, inventory.capacity), used)

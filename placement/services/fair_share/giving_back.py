@@ -2,12 +2,12 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from placement.allocators import Number
 from placement.allocators.fair_share import reclaim as library
-from placement.allocators.fair_share.reclaim import ClaimRights, Giving, Held
-from placement.allocators.fair_share.state import FairShares
-from placement.allocators.fair_share.tree import Amounts
+from placement.allocators.fair_share.reclaim import ClaimRights, Giving, Held, Need
+from placement.allocators.fair_share.tree import Amounts, ratio
 from placement.domain.tree import NamedMember
 from placement.services.fair_share.shares import (
     UNKNOWN,
@@ -61,30 +61,37 @@ class ReclaimClaim:
     waiting: Mapping[str, Amounts]
     waiting_members: tuple[str, ...]
 
-    def meets(self, tx: Transaction) -> "ClaimedShares":
-        """Read the shares that the claim meets."""
-        reading, named = current_reading(tx, self.settings), (self.member, *self.waiting_members)
-        members = leaf_names(self.settings, [*reading.members(self.settings), *named])
-        return ClaimedShares(self, reading.shares(self.settings, waiting=self.waiting, members=named), members)
 
-
-@dataclass(frozen=True, slots=True)
 class ClaimedShares:
     """The shares that a claim meets, and the name of each leaf's project (or consumer type), by path."""
 
-    claim: ReclaimClaim
-    shares: FairShares
-    members: Mapping[str, str]
+    def __init__(self, tx: Transaction, claim: ReclaimClaim) -> None:
+        settings = claim.settings
+        reading, named = current_reading(tx, settings), (claim.member, *claim.waiting_members)
+        self.claim = claim
+        self.shares = reading.shares(settings, waiting=claim.waiting, members=named)
+        self.members = leaf_names(settings, [*reading.members(settings), *named])
+        self._rights: dict[tuple[str, ...] | None, ClaimRights] = {}
 
-    @property
-    def claimant(self) -> str:
-        """The path of the claim's leaf."""
-        return self.claim.settings.queues.path_of(self.claim.member)
-
-    def rights(self, classes: Collection[str] | None = None) -> ClaimRights:
+    def rights(self, classes: tuple[str, ...] | None = None) -> ClaimRights:
         """Return the rights of the claimant, by default for the classes that are lacking."""
-        priority = self.claim.options.priority
-        return ClaimRights(self.shares, self.claimant, self.claim.task, classes=classes, priority=priority)
+        if classes not in self._rights:
+            claim = self.claim
+            path, priority = claim.settings.queues.path_of(claim.member), claim.options.priority
+            self._rights[classes] = ClaimRights(self.shares, path, claim.task, classes=classes, priority=priority)
+        return self._rights[classes]
+
+    def rights_on_host(self, missing: Mapping[Need, int]) -> ClaimRights:
+        """Return the rights for the classes that matter on a host: nobody can have too much of what is plentiful."""
+        task = self.claim.task
+        lacking = {name for name in task if missing.get(name, 0) > 0}
+        return self.rights(tuple(sorted({*self.rights().classes, self._dominant, *lacking})))
+
+    @cached_property
+    def _dominant(self) -> str:
+        """The class of which the claim is the largest part."""
+        task, totals = self.claim.task, self.shares.totals()
+        return max(task, key=lambda name: (ratio(task[name], totals[name]), name))
 
 
 def claim_of(
@@ -105,11 +112,11 @@ def claim_of(
 @reads
 def reclaim(tx: Transaction, claim: ReclaimClaim) -> GivenBack:
     """Return the consumers that should give back what they hold so that a claim fits. Bypasses the usage cache."""
-    met = claim.meets(tx)
-    classes = {name for _path, name in met.rights().needs}
-    held = _held(tx, claim, classes)
-    priority = claim.options.priority
-    return GivenBack(library.reclaim(met.shares, met.claimant, claim.task, held=held, priority=priority), met.members)
+    met = ClaimedShares(tx, claim)
+    rights = met.rights()
+    held = _held(tx, claim, {name for _path, name in rights.needs})
+    giving = library.reclaim(met.shares, rights.claimant, claim.task, held=held, priority=rights.priority)
+    return GivenBack(giving, met.members)
 
 
 def _held(tx: Transaction, claim: ReclaimClaim, classes: Collection[str]) -> list[Held]:

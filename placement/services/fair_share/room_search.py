@@ -9,31 +9,29 @@ something in the tree itself give back.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from heapq import heapify, heappop, heappush
 from itertools import count
 
 from placement.allocators import Budget, Number
 from placement.allocators.fair_share.fewest import Cost, FewestSearch
 from placement.allocators.fair_share.reclaim import (
-    ClaimRights,
     Givers,
     Giving,
     Held,
-    Need,
     all_freed,
     givers_of,
     is_fair_to_take,
     lowest,
 )
-from placement.allocators.fair_share.tree import ratio
 from placement.candidates.planner.planner_search import PlannerSearch
-from placement.domain.tree import AS_IT_IS, Overlay
+from placement.domain.planner_request import PlannerRequest
+from placement.domain.tree import AS_IT_IS
 from placement.services.fair_share.giving_back import ClaimedShares, GivenBack, ReclaimClaim, ReclaimOptions, claim_of
 from placement.services.fair_share.shares import Wish
-from placement.services.fair_share.tenants import EmptiedTrees, RoomRequest, RulePlaces, TenantsByHost
+from placement.services.fair_share.tenants import EmptiedTrees, RulePlaces, TenantsByHost
 from placement.services.planner.candidates import PlannedCandidate
-from placement.services.planner.questions import Composers, question_for
+from placement.services.planner.questions import Composers, PlannerOptions, question_for
 from placement.settings.planner.values import FairShareSettings
 from placement.store.connection.database import Database, Transaction, reads
 
@@ -52,30 +50,8 @@ READING = 100
 SHORTEST_LOOK = 1_000
 """The steps that any host gets; more if few hosts are left."""
 
-FIRST_BATCH, LAST_BATCH = 4, 32
-"""How many hosts to read together: few at first, since one of them is often the best."""
-
-
-class HostRights:
-    """The rights of a claimant by host, for the classes that matter: nobody can have too much of what is plentiful."""
-
-    def __init__(self, met: ClaimedShares) -> None:
-        self._met = met
-        self._task = task = met.claim.task
-        self._by_classes: dict[tuple[str, ...], ClaimRights] = {}
-        totals = met.shares.totals()
-        dominant = max(task, key=lambda name: (ratio(task[name], totals[name]), name))
-        self._always = {*met.rights().classes, dominant}
-        self.anywhere = self.rights_for({})
-        """The rights for the classes that matter on every host."""
-
-    def rights_for(self, missing: Mapping[Need, int]) -> ClaimRights:
-        """Return the rights for a host, given what is missing there."""
-        lacking = {name for name in self._task if missing.get(name, 0) > 0}
-        classes = tuple(sorted(self._always | lacking))
-        if classes not in self._by_classes:
-            self._by_classes[classes] = self._met.rights(classes)
-        return self._by_classes[classes]
+BATCH = 16
+"""How many hosts to read together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +84,13 @@ _HostQueue = list[tuple[Cost, int, int, _CandidateHost]]
 class RoomSearch:
     """Searches for room among the tenants of hosts; each tree is read when it is first examined."""
 
-    def __init__(self, trees: EmptiedTrees, places: RulePlaces, rights: HostRights, tenants: TenantsByHost) -> None:
-        self._rights = rights
-        self._tenants = tenants
+    def __init__(self, met: ClaimedShares, trees: EmptiedTrees, places: RulePlaces, tenants: TenantsByHost) -> None:
+        self._met = met
+        self._trees = trees
         self._places = places
+        self._tenants = tenants
         self._budget = Budget(MAX_STEPS)
         self._for_bounds = Budget(STEPS_FOR_BOUNDS)
-        self._trees = trees
         self._was_cut_off = False
         self._numbers = count()
 
@@ -128,7 +104,7 @@ class RoomSearch:
 
         A claim with a priority minimises the highest priority that has to give first.
         """
-        hosts, priority = self._hosts, self._rights.anywhere.priority
+        hosts, priority = self._hosts, self._met.claim.options.priority
         if priority is None:
             return self._cheapest(hosts.items())
         # By sums, tenants below this value do not hold enough.
@@ -147,8 +123,10 @@ class RoomSearch:
         """By root, those who may be asked; who holds nothing of a relevant class has nothing to give."""
         hosts, missing_in = {}, self._trees.missing()
         for root, tenants in self._tenants.by_root.items():
+            if root in self._trees.avoided:
+                continue
             missing = missing_in.get(root, {})
-            rights = self._rights.rights_for(missing)
+            rights = self._met.rights_on_host(missing)
             askable = [
                 tenant
                 for tenant in tenants
@@ -163,9 +141,8 @@ class RoomSearch:
         hosts = [_CandidateHost(root, givers, bound) for root, givers, bound in bounds if bound is not None]
         queue = [(host.bound, host.root, -1, host) for host in hosts]
         heapify(queue)
-        best, room, cut_off, size = None, CheapestRoom(), list[Cost](), FIRST_BATCH
-        while (hosts := self._next(queue, best, size=size)) and not self._budget.is_used_up:
-            size = min(2 * size, LAST_BATCH)
+        best, room, cut_off = None, CheapestRoom(), list[Cost]()
+        while (hosts := self._next(queue, best)) and not self._budget.is_used_up:
             self._read([host.root for host in hosts])
             for host in hosts:
                 if best is not None and host.bound >= best:
@@ -179,10 +156,10 @@ class RoomSearch:
         self._was_cut_off |= bool(hosts) or any(best is None or bound < best for bound in cut_off)
         return room
 
-    def _next(self, queue: _HostQueue, best: Cost | None, *, size: int) -> list[_CandidateHost]:
+    def _next(self, queue: _HostQueue, best: Cost | None) -> list[_CandidateHost]:
         """Return the next hosts that may be cheaper than the best so far, to be read together."""
         hosts: list[_CandidateHost] = []
-        while queue and len(hosts) < size and (best is None or queue[0][0] < best):
+        while queue and len(hosts) < BATCH and (best is None or queue[0][0] < best):
             host = heappop(queue)[-1]
             if host.refined > 1:
                 hosts.append(host)
@@ -206,18 +183,16 @@ class RoomSearch:
                 yield replace(host, givers=in_places, bound=max(host.bound, in_places.bound), refined=1)
 
     def _read(self, roots: Sequence[int]) -> None:
-        new = self._trees.unread([*dict.fromkeys(roots)])
+        new = self._trees.unread(roots)
         if new and self._budget.take(READING * len(new)):
             tenants = [tenant for root in new for tenant in self._tenants.by_root[root]]
             self._trees.read(new, all_freed(self._tenants.in_detail(tenants)))
 
     def _better(self, host: _CandidateHost, best: Cost | None, steps: Budget) -> tuple[Cost, CheapestRoom] | None:
         """Return the best choice on a host if it is cheaper than the best so far."""
-        fits = self._trees.fits(host.root)
-        if fits is None:
-            return None
         before, tenants = steps.remaining, self._tenants.in_detail(host.givers.held)
         givers = givers_of(host.givers.rights, tenants, missing=host.givers.missing)
+        fits = partial(self._trees.fits, host.root)
         search = FewestSearch(givers.choices, steps, fits=lambda counts: fits(all_freed(givers.chosen(counts))))
         choice = search.best(best)
         self._budget.take(before - steps.remaining)
@@ -227,55 +202,51 @@ class RoomSearch:
 def room_for(
     database: Database,
     settings: FairShareSettings,
-    room_request: RoomRequest,
+    request: PlannerRequest,
     *,
+    terms: PlannerOptions,
     member: str,
     wishes: Sequence[Wish],
     options: ReclaimOptions,
 ) -> GivenBack:
     """Return the consumers on one host that should give back what they hold so that a member's request fits.
 
-    InvalidAt if the request names something that does not exist, or takes nothing that counts.
+    ``terms`` are the operator's for the request. InvalidAt if that names something that does not exist, or takes
+    nothing that counts.
     """
-    room_request = replace(room_request, request=replace(room_request.request, limit=1, per_tree=1, explain=False))
-    requested = Composers().composer(room_request.request, room_request.options).requested
-    claimant = Wish(member, requested, where=("request",))
-    return _room(database, claim_of(database, settings, claimant, wishes=wishes, options=options), room_request)
+    composer = Composers().composer(replace(request, limit=1, per_tree=1, explain=False), terms)
+    wish = Wish(member, composer.requested, where=("request",))
+    claim = claim_of(database, settings, wish, wishes=wishes, options=options)
+    return _room(database, claim, composer.request, terms)
 
 
 @reads
-def _room(tx: Transaction, claim: ReclaimClaim, room_request: RoomRequest) -> GivenBack:
-    met = claim.meets(tx)
-    by_host = HostRights(met)
-    rights = by_host.anywhere
+def _room(tx: Transaction, claim: ReclaimClaim, request: PlannerRequest, options: PlannerOptions) -> GivenBack:
+    met = ClaimedShares(tx, claim)
+    rights, as_it_is = met.rights_on_host({}), GivenBack(Giving(feasible=True), met.members)
     if all(path == rights.root for path, _name in rights.needs):
-        as_it_is = _with_first_candidate(
-            tx, room_request, GivenBack(Giving(feasible=True), met.members), overlay=AS_IT_IS
-        )
-        if as_it_is.candidate is not None:
-            return as_it_is
-    trees, tenants = EmptiedTrees(tx, room_request), TenantsByHost(tx, claim)
-    places = trees.places()
-    tenants.read({*claim.task, *trees.requested}, places.anchors)
-    search = RoomSearch(trees, places, by_host, tenants)
-    room = search.cheapest()
+        search = PlannerSearch(question_for(tx, request, options))
+        if (fitting := _with_first_candidate(search, as_it_is)).candidate is not None:
+            return fitting
+    question = question_for(tx, request, options)
+    trees, places, tenants = EmptiedTrees(question), RulePlaces(question), TenantsByHost(tx, claim)
+    tenants.read({*claim.task, *question.composer.requested}, places.anchors)
+    room_search = RoomSearch(met, trees, places, tenants)
+    room = room_search.cheapest()
     given_back = tuple(sorted(room.tenants, key=lambda tenant: tenant.dearness))
     partings = rights.partings([tenant.leaf for tenant in given_back])
-    giving = Giving(room.feasible, given_back, rights.lacking, search.complete, partings)
-    is_fair = claim.options.priority is not None or is_fair_to_take(met.shares, rights, given_back)
-    if not (room.feasible and is_fair):
+    giving = Giving(room.feasible, given_back, rights.lacking, room_search.complete, partings)
+    is_fair = rights.priority is not None or is_fair_to_take(met.shares, rights, given_back)
+    if room.root is None or not is_fair:
         partings = rights.partings(tenants.leaves())
         return GivenBack(replace(giving, feasible=False, given_back=(), partings=partings), met.members)
-    answer = GivenBack(giving, met.members)
     overlay = AS_IT_IS.releasing(all_freed(room.tenants))
-    return _with_first_candidate(tx, room_request, answer, overlay=overlay, root=room.root)
+    search = PlannerSearch(question_for(tx, request, options), overlay)
+    return _with_first_candidate(search, GivenBack(giving, met.members), root=room.root)
 
 
-def _with_first_candidate(
-    tx: Transaction, room_request: RoomRequest, answer: GivenBack, *, overlay: Overlay, root: int | None = None
-) -> GivenBack:
-    """Return the same with the candidate that ranks first under an overlay, if there is any, and the giving host."""
-    search = PlannerSearch(question_for(tx, room_request.request, room_request.options), overlay)
+def _with_first_candidate(search: PlannerSearch, answer: GivenBack, *, root: int | None = None) -> GivenBack:
+    """Return the same with the candidate that ranks first in a search, if there is any, and the giving host."""
     proposal = next(search.proposals(), None)
     if proposal is None:
         return answer

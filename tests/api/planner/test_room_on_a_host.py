@@ -132,6 +132,14 @@ def test_what_is_advised_is_what_then_comes_first(planner: Api) -> None:
     assert answer["candidate"] == first
 
 
+def test_no_room_is_made_in_trees_to_avoid(planner: Api) -> None:
+    spread(planner)
+    uuids = {name: uuid for uuid, name in names_of(planner).items()}
+    for name in ("h1", "h2"):
+        answer, _gone = reclaimed(planner, {**pair(), "avoid": {"trees": [uuids[name]]}})
+        assert (answer["feasible"], names_of(planner)[answer["host"]]) == (True, {"h1": "h2", "h2": "h1"}[name])
+
+
 def test_what_fits_needs_nobody(planner: Api) -> None:
     stored(planner.app, host("h1"))
     answer, gone = reclaimed(planner, pair())
