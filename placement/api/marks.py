@@ -49,7 +49,7 @@ def replace_unchecked(call: Call, uuid: str) -> Response:
 def replace_aggregates(call: Call, uuid: str) -> Response:
     """Replace a provider's aggregates if its generation still matches."""
     body = body_for(call, uuid, AGGREGATES)
-    its_generation = service.replace_aggregates_at(
+    its_generation = service.replace_aggregates(
         call.database,
         uuid,
         [fitting_uuid(aggregate) for aggregate in body["aggregates"]],

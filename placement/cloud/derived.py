@@ -6,8 +6,10 @@ the trees. Whoever asks again learns which trees have changed since, and works o
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Collection, Hashable
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+Value = TypeVar("Value")
 
 MAX_BYTES = 96 * 2**20
 """The most memory that one worker's values may take, as whoever keeps them estimates it."""
@@ -161,6 +163,16 @@ class KeptInState:
     def find(self, name: Hashable) -> Kept | None:
         """Return what is kept under a name."""
         return self.derived.find(self._state, name) if self.derived and self._state else None
+
+    def unless_marked(self, name: Hashable, kinds: Collection[str], *, read: Callable[[], Value], size: int) -> Value:
+        """Return what is kept under a name, or is read now because something of these kinds has changed."""
+        kept = self.find(name)
+        if kept is not None and not any(kind in kinds for kind, _id in kept.marks):
+            value: Value = kept.value
+            return value
+        value = read()
+        self.keep(name, value, size=size)
+        return value
 
     def keep(self, name: Hashable, value: Any, *, size: int) -> None:
         """Keep a value, as ``Derived.keep`` does."""

@@ -90,7 +90,6 @@ class ProviderColumns:
 
     @cached_property
     def _by_id(self) -> tuple[Ints, Ints]:
-        """The ids in ascending order, and the position of each."""
         order = np.argsort(self.ids, kind="stable")
         return self.ids[order], order
 

@@ -163,7 +163,6 @@ def enumerated_traits(base: str, bits: int) -> frozenset[str]:
 
 
 def _split(name: str) -> tuple[list[str], str]:
-    """Split a name into its groups, with their labels, and the rest."""
     parts = name.split("/")
     groups = len(parts) - (len(parts) - 1) % 2 - 1
     return parts[:groups], "/".join(parts[groups:])

@@ -203,9 +203,7 @@ def _conflict(flavor: Flavor, specs: Specs) -> str | None:
     vcpus, pcpus = _explicit(specs, "VCPU"), _explicit(specs, "PCPU")
     dedicated, realtime = _dedicated_cpus(flavor, specs), _realtime_cpus(flavor, specs)
     threads, isolates = specs.get("hw:cpu_thread_policy"), specs.get("hw:emulator_threads_policy") == "isolate"
-    trait = next(
-        (value for key, value in specs.items() if re.match("trait([1-9][0-9]*)?:HW_CPU_HYPERTHREADING", key)), None
-    )
+    trait = next((value for key, value in specs.items() if _HYPERTHREADING.match(key)), None)
     written = specs.get("hw:cpu_policy", "shared")
     policy = "shared" if vcpus else "dedicated" if pcpus else written
     conflicts = {

@@ -136,7 +136,6 @@ def _group(name: str, requested: Fraction, body: Annotations, devices: DeviceSet
 
 
 def _instances(name: str, requested: Fraction, body: Annotations, kind: DeviceType) -> Instances:
-    """Return how many devices to request, and how much of each."""
     hint = body.get(HINT, {}).get(name, {})
     if count := kind.shared and body[REQUESTS].get(kind.shared):
         return count, _units(name, requested / count, kind)

@@ -97,7 +97,6 @@ def _around(inner: PodDocument, where: PodPath) -> list[str]:
 
 
 def _task(tasks: list[Any], where: PodPath, name: str | None) -> tuple[PodPath, PodDocument]:
-    """Return the path of one of Volcano's tasks, and the task."""
     named = {str(_mapping(task, (*where, index)).get("name", index)): index for index, task in enumerate(tasks)}
     if name is None and len(named) == 1:
         (name,) = named
@@ -211,7 +210,6 @@ class _PodReader:
         return quantities
 
     def _annotations(self, pod: PodDocument) -> dict[str, Any]:
-        """Return Koordinator's annotations, parsed."""
         where = (*self._where, "metadata")
         metadata = _mapping(pod.get("metadata"), where)
         for part in ("annotations", "labels"):
@@ -281,8 +279,6 @@ def _unread(spec: PodDocument, where: PodPath) -> Iterator[tuple[PodPath, bool]]
 
 
 class _ResourceSums(dict[str, Fraction]):
-    """Amounts by resource."""
-
     def add(self, amounts: PodQuantities) -> "_ResourceSums":
         """Add amounts, and return the sum."""
         for name, amount in amounts.items():
@@ -296,7 +292,6 @@ class _ResourceSums(dict[str, Fraction]):
 
 
 def _parsed(value: Any, where: PodPath) -> Any:
-    """Parse an annotation, a string that contains JSON."""
     if not isinstance(value, str):
         return value
     try:

@@ -47,17 +47,3 @@ class Move:
 
     parent_uuid: str | None
     from_anywhere: bool
-
-
-def subtree(parents: Mapping[int, int | None], top: int) -> set[int]:
-    """Return a provider and everything below it, given the parent of each provider of its tree (all by id)."""
-    children: dict[int | None, list[int]] = {}
-    for id_, parent in parents.items():
-        children.setdefault(parent, []).append(id_)
-    subtree_ids = {top}
-    unvisited = [top]
-    while unvisited:
-        new = [id_ for id_ in children.get(unvisited.pop(), ()) if id_ not in subtree_ids]
-        subtree_ids.update(new)
-        unvisited += new
-    return subtree_ids

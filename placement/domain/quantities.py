@@ -70,7 +70,6 @@ def _number_and_unit(pattern: str, quantity: object) -> tuple[Fraction, str]:
 
 
 def _bytes_in_one(resource_class: str, quantity: object) -> int:
-    """Return how many bytes one of a class is."""
     for end, size in _UNIT_OF_CLASS.items():
         if resource_class.endswith(end):
             return size

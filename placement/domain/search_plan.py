@@ -188,7 +188,6 @@ def _is_of_one_provider(group: RequestGroup) -> bool:
 
 
 def _contended(slots: list[Slot], *, isolate: bool) -> tuple[str, ...]:
-    """Return the classes of which one provider may have to serve several slots."""
     demands = Counter(name for slot in slots for name, _amount in slot.resources)
     # Isolated groups never share a provider, but each may share one with the unsuffixed group.
     loose = {name for slot in slots if not slot.is_granular for name, _amount in slot.resources}

@@ -40,6 +40,11 @@ def upwards(provider: int, parents: Parents) -> Iterator[int]:
         ancestor = parents.get(ancestor)
 
 
+def subtree(parents: Parents, top: int) -> set[int]:
+    """Return a provider and everything below it, given the parent of each provider of its tree."""
+    return {provider for provider in parents if top in upwards(provider, parents)}
+
+
 def with_all_above(providers: Iterable[int], parents: Parents) -> set[int]:
     """Return some providers with all their ancestors. O(size of the result)."""
     ancestry = set[int]()
@@ -50,16 +55,6 @@ def with_all_above(providers: Iterable[int], parents: Parents) -> set[int]:
             ancestry.add(ancestor)
             ancestor = parents.get(ancestor)
     return ancestry
-
-
-def without_cycles(parents: Parents) -> dict[int, int | None]:
-    """Return the parents, with providers of a cycle, and all below one, as roots: an odd database may have some.
-
-    >>> without_cycles({1: None, 2: 1, 3: 4, 4: 3, 5: 3})
-    {1: None, 2: 1, 3: None, 4: None, 5: None}
-    """
-    roots = true_roots(parents)
-    return {provider: None if roots[provider] is None else parent for provider, parent in parents.items()}
 
 
 def true_roots(parents: Parents) -> dict[int, int | None]:

@@ -134,7 +134,6 @@ def _searched(tx: Transaction, question: CandidateQuestion, plan: Plan, *, ids: 
 
 
 def _scores(tx: Transaction, reader: TreeReader, *, ranking: Ranking, judge: FragmentationJudge | None) -> TreeScores:
-    """Return what scores the trees."""
     cloud, fragmentation = cloud_in(tx), None
     if judge is not None:
         fragmentation = judge.in_snapshot(tx).fragmentation(reader, host_demands(reader.plan), cloud.kept)

@@ -118,7 +118,7 @@ def reshape(
         _check_provider(provider_uuid, new, situation)
     claiming.check(claims, situation)
     class_ids = _class_ids(tx, reshaped)
-    supplies = claiming.supplies(tx, situation)
+    supplies, _used = claiming.supplies_and_locks(tx, situation)
     claiming.carry_out(tx, claims, situation, _final(supplies, reshaped))
     for provider_uuid, new in reshaped.items():
         provider = situation.providers[provider_uuid]

@@ -118,29 +118,16 @@ def written_answer(
     return answer
 
 
-class _NamesInText(NamedTuple):
-    """The names of classes and traits that occur in texts, by id."""
-
-    classes: Mapping[int, str] = {}
-    traits: Mapping[int, str] = {}
-
-    def are_those_of(self, tx: Transaction) -> bool:
-        """Tell whether the ids still have these names; standard ones always do, at no cost."""
-        return (
-            tx.names.classes.names(tx.connection, self.classes) == self.classes
-            and tx.names.traits.names(tx.connection, self.traits) == self.traits
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class _KeptTexts:
-    """What trees contribute to one request, with the names in the texts.
+    """What trees contribute to one request, with the names of classes and traits in the texts, by id.
 
     ``ids`` is None before it has been asked for twice; ``is_refused``: no sum of its trees, or too large to keep.
     """
 
     ids: NamedIds | None = None
-    names: _NamesInText = _NamesInText()  # noqa: RUF009 - it is immutable
+    classes: Mapping[int, str] = field(default_factory=dict)
+    traits: Mapping[int, str] = field(default_factory=dict)
     trees: Trees = field(default_factory=dict)
     is_refused: bool = False
 
@@ -165,7 +152,10 @@ def _texts_before(tx: Transaction, key: Hashable, ids: NamedIds) -> _KeptTexts |
     before: _KeptTexts = kept.value
     if before.is_refused:
         return None
-    if before.ids != ids or not before.names.are_those_of(tx):
+    # Custom classes and traits may have got other names; standard ones cost nothing.
+    classes = tx.names.classes.names(tx.connection, before.classes)
+    traits = tx.names.traits.names(tx.connection, before.traits)
+    if before.ids != ids or classes != before.classes or traits != before.traits:
         return _KeptTexts(ids)
     return replace(before, trees={root: tree for root, tree in before.trees.items() if root not in kept.changed})
 
@@ -193,7 +183,7 @@ class _SearchOfWritten:
         self._steps_of_tree = MAX_COMBINATIONS * (len(plan.slots) + 2)
         self._can_all_be_written = True
         self._number = 0
-        self._names = before.names
+        self._classes, self._traits = before.classes, before.traits
         self.reader = cloud_in(tx).reader(plan, ids, with_places=any(ids.levels), adds_up=True)
         """Reads the trees that can serve the request."""
         self.new: dict[int, WrittenTree | None] = {}
@@ -205,7 +195,7 @@ class _SearchOfWritten:
         trees = {**self._before.trees, **self.new}
         if len(trees) > SPARE * len(self._used):
             trees = {root: tree for root, tree in trees.items() if root in self._used}
-        return _KeptTexts(self._before.ids, self._names, trees)
+        return _KeptTexts(self._before.ids, self._classes, self._traits, trees)
 
     def answer(self, order: KeyOrder) -> WrittenAnswer | None:
         """Return the best candidates, as many as are wanted; None if a search must find them."""
@@ -261,8 +251,8 @@ class _SearchOfWritten:
         if served and not budget.was_hit:
             candidates = [(root, choice) for root, (_counts, choices) in served.items() for choice in choices]
             providers = tree_summaries(self._tx, served.keys())
-            classes, traits = self._names
-            self._names = _NamesInText({**classes, **providers.class_names}, {**traits, **providers.trait_names})
+            self._classes = {**self._classes, **providers.class_names}
+            self._traits = {**self._traits, **providers.trait_names}
             texts = self._write(Answer(self._plan, candidates, providers, frozenset(served)))
             self.new.update({root: WrittenTree(counts, texts[root]) for root, (counts, _choices) in served.items()})
         return not budget.was_hit
@@ -287,7 +277,6 @@ def _breadth_first(trees: Iterable[TextsOfTree], limit: int) -> WrittenAnswer:
 
 
 def _depth_first(trees: Iterable[TextsOfTree], limit: int) -> WrittenAnswer:
-    """Return all candidates of a tree before the next."""
     texts: list[str] = []
     providers: list[str] = []
     for tree in trees:

@@ -74,7 +74,14 @@ def meet(tx: Transaction, claims: Sequence[Claim], provider_uuids: Iterable[str]
     # Every consumer with allocations has a row, so locking the rows freezes the allocations.
     held = store.held_by(tx, consumers)
     named = {*provider_uuids, *(uuid for claim in claims for uuid in claim.allocations)}
-    providers = _locked(tx, named, {row.provider_id for row in held})
+    extra_ids = {row.provider_id for row in held}
+    if extra_ids or len(named) > MAX_PARAMETERS:
+        ids = {uuid: provider.id for uuid, provider in providers_by_uuid(tx, named).items()}
+        generations = lock_providers(tx, {*ids.values(), *extra_ids})
+        locked = [LockedProvider(id_, uuid, generations[id_]) for uuid, id_ in ids.items() if id_ in generations]
+        providers = {provider.uuid: provider for provider in locked}
+    else:  # A single statement sorts by id and locks; several would each start again from the lowest id.
+        providers = lock_providers_by_uuid(tx, named)
     class_ids = tx.names.classes.ids(tx.connection, {name for claim in claims for (_, name), _ in claim.portions()})
     held_classes = {id_: name for name, id_ in class_ids.items()}
     if unnamed := {row.class_id for row in held} - held_classes.keys():
@@ -95,15 +102,6 @@ def _owners(tx: Transaction, claims: Collection[Claim]) -> dict[str, ConsumerOwn
         )
         for claim in claims
     }
-
-
-def _locked(tx: Transaction, named: Collection[str], extra_ids: Collection[int]) -> dict[str, LockedProvider]:
-    if not extra_ids and len(named) <= MAX_PARAMETERS:
-        # A single statement sorts by id and locks; several would each start again from the lowest id.
-        return lock_providers_by_uuid(tx, named)
-    ids = {uuid: provider.id for uuid, provider in providers_by_uuid(tx, named).items()}
-    generations = lock_providers(tx, {*ids.values(), *extra_ids})
-    return {uuid: LockedProvider(id_, uuid, generations[id_]) for uuid, id_ in ids.items() if id_ in generations}
 
 
 def check(claims: Sequence[Claim], situation: Situation) -> None:
@@ -127,15 +125,13 @@ def check(claims: Sequence[Claim], situation: Situation) -> None:
                 )
 
 
-def supplies(tx: Transaction, situation: Situation) -> dict[StockName, Supply]:
-    """Return the inventories of a situation's providers, with their usage before any claim."""
-    return supplies_and_locks(tx, situation, ())[0]
-
-
 def supplies_and_locks(
-    tx: Transaction, situation: Situation, locks: Sequence[PlaceLock]
+    tx: Transaction, situation: Situation, locks: Sequence[PlaceLock] = ()
 ) -> tuple[dict[StockName, Supply], UsedLocks]:
-    """Return the same, plus which of some locks are in use anywhere in the cloud."""
+    """Return the inventories of a situation's providers, with their usage before any claim.
+
+    Beside them is which of some locks are in use anywhere in the cloud.
+    """
     uuids = {provider.id: provider.uuid for provider in situation.providers.values()}
     stocks, used = store.supplies_with_locks(tx, uuids, locks)
     names = {class_id: name for name, class_id in situation.class_ids.items()}
@@ -158,9 +154,11 @@ def carry_out(
     }
     store.replace_allocations(tx, situation.held, amounts)
     store.advance_providers(tx, _touched(claims, situation))
-    kept = [consumer for uuid, consumer in situation.consumers.items() if uuid in situation.owners]
-    if kept:
-        advance_consumers(tx, [(consumer, _owner_of(consumer, situation)) for consumer in kept])
+    owners = [(held, situation.owners[uuid]) for uuid, held in situation.consumers.items() if uuid in situation.owners]
+    if owners:  # A claim without a consumer type leaves the type as it is.
+        types = [held.owner.type_id if owner.type_id is None else owner.type_id for held, owner in owners]
+        kept = zip(owners, types, strict=True)
+        advance_consumers(tx, [(held, replace(owner, type_id=type_id)) for (held, owner), type_id in kept])
     if gone := [consumer.id for uuid, consumer in situation.consumers.items() if uuid not in situation.owners]:
         delete_consumers(tx, gone)
 
@@ -170,12 +168,6 @@ def _touched(claims: Sequence[Claim], situation: Situation) -> set[int]:
     cleared = {claim.consumer_uuid for claim in claims if not claim.allocations}
     named = {situation.providers[uuid].id for claim in claims for uuid in claim.allocations}
     return named | {held.provider_id for held in situation.held if held.consumer_uuid in cleared}
-
-
-def _owner_of(consumer: Consumer, situation: Situation) -> ConsumerOwner:
-    """Return the new owner of a consumer; a claim without a consumer type leaves the type as it is."""
-    owner = situation.owners[consumer.uuid]
-    return owner if owner.type_id is not None else replace(owner, type_id=consumer.owner.type_id)
 
 
 class HeldExclusively(Conflict):
@@ -213,8 +205,6 @@ def refuse_held_places(tx: Transaction, claims: Sequence[Claim], situation: Situ
 
 
 class _ConsumerChange(NamedTuple):
-    """What a consumer holds after its claim, and what it held before."""
-
     claim: Claim
     now: Mapping[StockKey, int]
     before: Mapping[StockKey, int]
@@ -243,7 +233,6 @@ def _first_that_takes_more(
 
 
 def _inside(amounts: Mapping[StockKey, int], place: ExclusivePlace, parents: Parents) -> Counter[int]:
-    """Return how much of each class lies in a place or below it."""
     inside: Counter[int] = Counter()
     for (provider, class_id), amount in amounts.items():
         if place.id in upwards(provider, parents):

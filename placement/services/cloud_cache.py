@@ -198,51 +198,44 @@ class SetsInSnapshot:
         self._tx = tx
         self._providers = providers
         self._kept = kept
-        self._owners: dict[int, Flags] = {}
-        self._members: dict[int, Flags] = {}
+        self._flags: dict[Mark, Flags] = {}
         self._aggregates: dict[object, Mapping[int, Collection[int]]] = {}
 
     def read_traits(self, trait_ids: Collection[int]) -> None:
         """Find out who has each of some traits, with one query for those that are not known."""
-        self._owners |= self._read(TRAIT, {*trait_ids} - self._owners.keys(), owners_of_traits)
+        self._read(TRAIT, trait_ids, owners_of_traits)
 
     def read_aggregates(self, aggregate_ids: Collection[int]) -> None:
         """Find out who is in each of some aggregates, likewise."""
-        self._members |= self._read(AGGREGATE, {*aggregate_ids} - self._members.keys(), members_of_aggregates)
+        self._read(AGGREGATE, aggregate_ids, members_of_aggregates)
 
     def with_trait(self, trait_id: int) -> Flags:
         """Return who has a trait."""
-        if trait_id not in self._owners:
-            self.read_traits([trait_id])
-        return self._owners[trait_id]
+        self.read_traits([trait_id])
+        return self._flags[TRAIT, trait_id]
 
     def in_aggregate(self, aggregate_id: int) -> Flags:
         """Return who is in an aggregate."""
-        if aggregate_id not in self._members:
-            self.read_aggregates([aggregate_id])
-        return self._members[aggregate_id]
+        self.read_aggregates([aggregate_id])
+        return self._flags[AGGREGATE, aggregate_id]
 
     def aggregates_of(self, providers: Collection[int]) -> Mapping[int, Collection[int]]:
         """Return the aggregates of some providers, given by id."""
         name = "aggregates of", frozenset(providers)
         if name not in self._aggregates:
-            kept = self._kept.find(name)
-            if kept is None or any(kind == AGGREGATE for kind, _id in kept.marks):
-                aggregates = aggregates_of(self._tx, providers)
-                self._kept.keep(name, aggregates, size=BYTES_OF_FACT * len(aggregates))
-            else:
-                aggregates = kept.value
-            self._aggregates[name] = aggregates
+            size, read = BYTES_OF_FACT * len(providers), partial(aggregates_of, self._tx, providers)
+            self._aggregates[name] = self._kept.unless_marked(name, (AGGREGATE,), read=read, size=size)
         return self._aggregates[name]
 
-    def _read(self, kind: str, ids: Collection[int], read: ReadSets) -> dict[int, Flags]:
-        question = {id_: self._kept.find((kind, id_)) for id_ in ids}
-        holders_by_id = {
-            id_: kept.value for id_, kept in question.items() if kept is not None and (kind, id_) not in kept.marks
-        }
-        if unknown := question.keys() - holders_by_id.keys():
-            holders_by_id |= {id_: _KnownHolders(holders) for id_, holders in read(self._tx, unknown).items()}
-        return {id_: self._at_positions((kind, id_), holders) for id_, holders in holders_by_id.items()}
+    def _read(self, kind: str, ids: Collection[int], read: ReadSets) -> None:
+        marks = [(kind, id_) for id_ in ids if (kind, id_) not in self._flags]
+        if not marks:
+            return
+        kept = {mark: self._kept.find(mark) for mark in marks}
+        known = {mark: entry.value for mark, entry in kept.items() if entry is not None and mark not in entry.marks}
+        if unknown := {id_ for _kind, id_ in kept.keys() - known.keys()}:
+            known |= {(kind, id_): _KnownHolders(holders) for id_, holders in read(self._tx, unknown).items()}
+        self._flags |= {mark: self._at_positions(mark, holders) for mark, holders in known.items()}
 
     def _at_positions(self, mark: Mark, holders: "_KnownHolders") -> Flags:
         if holders.providers is None or holders.providers() is not self._providers:
@@ -261,7 +254,11 @@ class NamesInSnapshot:
         self._tx = tx
         self._providers = providers
         self._kept = kept
-        self._names: dict[int, ProviderNames] = self._kept_names()
+        self._names: dict[int, ProviderNames] = {}
+        if kept_names := kept.find(PROVIDER):
+            changed = {root for kind, root in kept_names.marks if kind == PROVIDER}
+            names = kept_names.value
+            self._names = {root: names[root] for root in names.keys() - changed} if changed else names
 
     def of_trees(self, roots: Collection[int]) -> Mapping[int, ProviderNames]:
         """Return the names in trees that exist, by root; others may be included. One query for those not known."""
@@ -271,16 +268,6 @@ class NamesInSnapshot:
             names = self._names if number <= MAX_NAMED else {}
             self._kept.keep(PROVIDER, names, size=BYTES_OF_NAMES * number)
         return self._names
-
-    def _kept_names(self) -> dict[int, ProviderNames]:
-        kept = self._kept.find(PROVIDER)
-        if kept is None:
-            return {}
-        changed = {root for kind, root in kept.marks if kind == PROVIDER}
-        holders_by_id: dict[int, ProviderNames] = kept.value
-        return (
-            {root: names for root, names in holders_by_id.items() if root not in changed} if changed else holders_by_id
-        )
 
     def _read(self, unknown: Collection[int]) -> Mapping[int, ProviderNames]:
         blocks = np.unique(self._providers.tree_indices(sorted(unknown)) // TREES_NAMED_TOGETHER)

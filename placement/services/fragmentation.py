@@ -56,12 +56,9 @@ class Picture:
         """The judge by this picture, who keeps what is computed from it."""
         return DeviceJudge(Outlook(self.expected, self.supply), self.settings, self.kinds, self.class_ids)
 
-    def is_like(self, other: "Picture") -> bool:
-        """Tell whether another picture leads to the same scores."""
-        return self._decisive == other._decisive
-
     @property
-    def _decisive(self) -> tuple[object, ...]:
+    def decisive(self) -> tuple[object, ...]:
+        """All that decides about scores."""
         expected = [(task.form, often) for task, often in self.expected.items()]
         return self.class_ids, self.kinds, self.supply, expected
 
@@ -188,7 +185,7 @@ class FragmentationJudge:
         if self._picture is None:
             return  # The first request reads it.
         picture = read_picture(database, self.settings, self._profile)
-        if not picture.is_like(self._picture):
+        if picture.decisive != self._picture.decisive:
             self._picture = picture
 
     def _refresh_quietly(self, database: Database) -> None:

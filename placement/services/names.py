@@ -105,15 +105,14 @@ def clear_provider_traits(tx: Transaction, uuid: str) -> None:
 
 
 @writes
-def replace_aggregates(tx: Transaction, uuid: str, aggregates: Collection[str]) -> None:
-    """Make these exactly the aggregates of a provider, ignoring its generation and leaving it as it is."""
-    store.replace_aggregates(tx, locked_provider(tx, uuid).id, aggregates)
-
-
-@writes
-def replace_aggregates_at(tx: Transaction, uuid: str, aggregates: Collection[str], *, generation: int) -> int:
-    """Make these exactly the aggregates of a provider at this generation; return its new generation."""
-    provider = locked_provider_at(tx, uuid, expected=generation)
+def replace_aggregates(
+    tx: Transaction, uuid: str, aggregates: Collection[str], *, generation: int | None = None
+) -> int:
+    """Make these exactly the aggregates of a provider, and return its new generation; None leaves that as it is."""
+    if generation is None:
+        provider = locked_provider(tx, uuid)
+    else:
+        provider = locked_provider_at(tx, uuid, expected=generation)
+        advance_generation(tx, provider.id, expected=generation)
     store.replace_aggregates(tx, provider.id, aggregates)
-    advance_generation(tx, provider.id, expected=generation)
-    return generation + 1
+    return provider.generation + (generation is not None)

@@ -2,7 +2,8 @@
 
 from collections.abc import Collection
 
-from placement.domain.provider import Move, Provider, ProviderFilter, subtree
+from placement.domain.provider import Move, Provider, ProviderFilter
+from placement.domain.tree import subtree
 from placement.errors import DuplicateName, Invalid, ProviderHasChildren, ProviderInUse, ProviderNotFound
 from placement.store import provider_list
 from placement.store import providers as store
@@ -36,7 +37,6 @@ def ids_in_filter(tx: Transaction, provider_filter: ProviderFilter) -> tuple[dic
 
 
 def _ids(tx: Transaction, table: NameTable, names: Collection[str]) -> tuple[dict[str, int], list[str]]:
-    """Return the ids of those names that exist, and the other names."""
     ids = table.ids(tx.connection, names)
     return ids, sorted(set(names) - ids.keys())
 
@@ -84,7 +84,6 @@ def update_provider(tx: Transaction, uuid: str, *, name: str, move: Move | None 
 
 
 def _move(tx: Transaction, uuid: str, move: Move) -> None:
-    """Move a provider and everything below it, after locking its tree and the target tree."""
     provider_filter = {uuid} if move.parent_uuid is None else {uuid, move.parent_uuid}
     present = store.providers_in_locked_trees(tx, provider_filter)
     if uuid not in present:
@@ -99,7 +98,6 @@ def _move(tx: Transaction, uuid: str, move: Move) -> None:
 
 
 def _refusal(moved: Provider, move: Move, *, parent: Provider | None, moving: set[int]) -> str | None:
-    """Return why a move is impossible, or None."""
     if move.parent_uuid is not None and parent is None:
         return NO_SUCH_PARENT
     if moved.parent_uuid not in (None, move.parent_uuid) and not move.from_anywhere:

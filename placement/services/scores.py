@@ -91,7 +91,6 @@ def _ids(tx: Transaction, uuids: Collection[str]) -> Mapping[str, int]:
 
 
 def _check_names(tx: Transaction, requests: TakenRows[str], ids: Mapping[str, int]) -> None:
-    """Refuse the first provider or class that does not exist."""
     classes = tx.names.classes.ids(tx.connection, {name for amounts in requests.distinct for name in amounts})
     is_known = [amounts.keys() <= classes.keys() for amounts in requests.distinct]
     if all(is_known) and all(map(ids.__contains__, requests.providers)):
@@ -162,7 +161,6 @@ def _scored(
     *,
     judge: FragmentationJudge | None,
 ) -> list[CandidateInDetail]:
-    """Return candidates with their scores, if these are to be shown."""
     if showing.profile is None:
         return served
     # A provider that only serves groups without resources gives nothing.

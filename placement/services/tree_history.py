@@ -13,6 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 from placement.cloud.columns import CloudColumns
@@ -141,10 +142,8 @@ class TreeHistory:
         """Return the cloud as a snapshot shows it, reading only what is not known of it."""
         if version.is_newest:
             self._read_for_all(tx, version)
-        with self._lock:
-            columns, later = self._columns, self._changed_after(version)
-            differing = None if later is None else later.together_with(version.differing).roots | self._stale
-        if columns is None or differing is None or len(differing) > MAX_CHANGED:
+        columns, differing = self._kept_columns(version)
+        if columns is None or len(differing) > MAX_CHANGED:
             return CloudColumns.from_rows(cloud_rows(tx))
         return columns.with_trees(differing, cloud_rows(tx, differing)) if differing else columns
 
@@ -152,14 +151,20 @@ class TreeHistory:
         self, version: CloudVersion, number: int, *, also: Collection[int]
     ) -> tuple[CloudColumns, set[int]] | None:
         """Return the columns, and the roots of some random trees and of ``also``, that they show as in a snapshot."""
+        columns, differing = self._kept_columns(version)
+        if columns is None:
+            return None
+        roots = columns.providers.roots
+        picked = random.sample(range(len(roots)), min(number, len(roots)))  # keeps no secret
+        return columns, {*roots[picked].tolist(), *also} - differing
+
+    def _kept_columns(self, version: CloudVersion) -> tuple[CloudColumns | None, AbstractSet[int]]:
+        """Return the columns, and the roots of the trees that may differ from them in a snapshot; None if unknown."""
         with self._lock:
-            columns, later = self._columns, self._changed_after(version)
-            if columns is None or later is None:
-                return None
-            roots = columns.providers.roots
-            picked = random.sample(range(len(roots)), min(number, len(roots)))  # keeps no secret
-            differing = later.together_with(version.differing).roots | self._stale
-            return columns, {*roots[picked].tolist(), *also} - differing
+            later = self._changed_after(version)
+            if later is None:
+                return None, frozenset()
+            return self._columns, later.together_with(version.differing).roots | self._stale
 
     def drop(self) -> None:
         """Have everything count as changed."""

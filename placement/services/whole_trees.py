@@ -40,8 +40,6 @@ class DrainBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _LockedTree:
-    """A tree, all of whose providers are locked: its root, its providers by id, and their parents."""
-
     root: LockedProvider
     providers: dict[int, LockedProvider]
     parents: Parents
@@ -117,7 +115,6 @@ def _set_disabled(tx: Transaction, root: LockedProvider, *, is_disabled: bool) -
 
 
 def _refuse_others(named: Collection[str], holding: Collection[str]) -> None:
-    """Refuse unless the consumers that were named are those that hold something."""
     unnamed, without = sorted({*holding} - {*named}), sorted({*named} - {*holding})
     if unnamed or without:
         parts = [
@@ -129,7 +126,6 @@ def _refuse_others(named: Collection[str], holding: Collection[str]) -> None:
 
 
 def _settle(tx: Transaction, consumers: dict[str, Consumer]) -> None:
-    """Delete the consumers that hold nothing any more, and increment the generations of the others."""
     elsewhere = {row.consumer_uuid for row in store.held_by(tx, consumers)}
     advance_consumers(tx, [(consumer, consumer.owner) for uuid, consumer in consumers.items() if uuid in elsewhere])
     delete_consumers(tx, [consumer.id for uuid, consumer in consumers.items() if uuid not in elsewhere])
@@ -210,7 +206,6 @@ def evacuation(tx: Transaction, uuid: str, options: PlannerOptions) -> Evacuatio
 
 
 def _placed(tx: Transaction, uuid: str) -> tuple[Provider, dict[str, list[PlacedAmount]], bool]:
-    """Return the root of a provider's tree, what each consumer holds there, and whether these are all."""
     provider = required_provider(tx, uuid)
     root = required_provider(tx, provider.root_uuid)
     amounts, has_more = drawn.placed_amounts(tx, TreePart(root.id), limit=MAX_CONSUMERS)

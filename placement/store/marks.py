@@ -193,8 +193,8 @@ def membership(tx: Transaction, uuid: str) -> Membership:
     return Membership(rows[0][0], [aggregate for _, aggregate in rows if aggregate is not None])
 
 
-def hosts_in(tx: Transaction, aggregates: Collection[str]) -> dict[str, list[int]]:
-    """Map each aggregate to the roots of the trees that have a provider in it."""
+def hosts_in(tx: Transaction, aggregates: Collection[str] | None = None) -> dict[str, list[int]]:
+    """Map each of some aggregates, or of all, to the roots of the trees that have a provider in it."""
     query = (
         select(AGGREGATE.uuid, resource_providers.c.root_provider_id)
         .select_from(
@@ -202,11 +202,13 @@ def hosts_in(tx: Transaction, aggregates: Collection[str]) -> dict[str, list[int
                 resource_providers, resource_providers.c.id == MEMBER.resource_provider_id
             )
         )
-        .where(AGGREGATE.uuid.in_(sorted(aggregates)))
+        .where(resource_providers.c.root_provider_id.is_not(None))
         .distinct()
     )
+    if aggregates is not None:
+        query = query.where(AGGREGATE.uuid.in_(sorted(aggregates)))
     roots_of: dict[str, list[int]] = {}
-    for uuid, root in tx.tuples(query) if aggregates else ():
+    for uuid, root in tx.tuples(query) if aggregates is None or aggregates else ():
         roots_of.setdefault(uuid, []).append(root)
     return roots_of
 

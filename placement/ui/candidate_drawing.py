@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from placement.allocators import natural_key
-from placement.domain.tree import with_all_above, without_cycles
+from placement.domain.tree import true_roots, with_all_above
 from placement.services.scores import CandidateInDetail, Trial
 from placement.store.search.names import StockRow
 
@@ -58,7 +58,9 @@ class Drawings:
     def __init__(self, trial: Trial) -> None:
         self._names = trial.names
         self._providers = trial.answer.providers
-        self._parents = without_cycles({id_: member.parent_id for id_, member in self._providers.members.items()})
+        parents = {id_: member.parent_id for id_, member in self._providers.members.items()}
+        roots = true_roots(parents)  # An odd database may have a cycle.
+        self._parents = {id_: None if roots[id_] is None else parent for id_, parent in parents.items()}
         self._below: dict[int, list[int]] = defaultdict(list)
         for id_ in sorted(trial.names, key=lambda id_: (natural_key(trial.names[id_].name), id_)):
             parent = self._parents[id_]

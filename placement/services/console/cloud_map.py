@@ -128,7 +128,6 @@ def cloud_map(tx: Transaction, question: MapQuestion) -> CloudMap:
 def _as_it_was(
     tx: Transaction, stocks: Mapping[int, tuple[int, int]], class_name: str, time: datetime
 ) -> dict[int, tuple[int, int]]:
-    """Return the usage at a time, against today's capacity."""
     begins = complete_since(tx)
     if begins is None or time < begins:
         raise Gone("The journal does not reach back that far.")

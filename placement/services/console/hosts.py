@@ -3,9 +3,9 @@
 Amounts are those of the columns. Names and groups are kept until a provider, or an aggregate, changes.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,6 @@ from placement.store.console.providers import NamedHost
 from placement.store.console.stocks import DISABLED
 from placement.store.journal.watched import AGGREGATE, PROVIDER
 from placement.store.marks import hosts_in
-
-Value = TypeVar("Value")
 
 MAX_BITS = 62
 """The most classes that distinguish kinds; no cloud has more."""
@@ -118,7 +116,10 @@ class Hosts:
     @cached_property
     def named(self) -> Sequence[NamedHost]:
         """The roots in the natural order of their names."""
-        return self._kept("hosts by name", (PROVIDER,), lambda: store.named_hosts(self._tx), bytes_each=BYTES_OF_HOST)
+        size = BYTES_OF_HOST * len(self.roots)
+        return self._cloud.kept.unless_marked(
+            "hosts by name", (PROVIDER,), read=lambda: store.named_hosts(self._tx), size=size
+        )
 
     @cached_property
     def order(self) -> Ints:
@@ -128,18 +129,9 @@ class Hosts:
 
     def in_groups(self, aggregates: Collection[str]) -> Mapping[str, Sequence[int]]:
         """Map aggregates to the roots of the trees that have a provider in them."""
-        name, marks = ("hosts in", frozenset(aggregates)), (PROVIDER, AGGREGATE)
-        return self._kept(name, marks, lambda: hosts_in(self._tx, aggregates), bytes_each=BYTES_OF_HOST // 10)
-
-    def _kept(self, name: object, marks: Collection[str], read: Callable[[], Value], *, bytes_each: int) -> Value:
-        """Return what is kept under a name, or is read now because something of these kinds has changed."""
-        kept = self._cloud.kept.find(name)
-        if kept is not None and not any(kind in marks for kind, _id in kept.marks):
-            value: Value = kept.value
-            return value
-        value = read()
-        self._cloud.kept.keep(name, value, size=bytes_each * len(self.roots))
-        return value
+        name, size = ("hosts in", frozenset(aggregates)), BYTES_OF_HOST // 10 * len(self.roots)
+        kinds = PROVIDER, AGGREGATE
+        return self._cloud.kept.unless_marked(name, kinds, read=lambda: hosts_in(self._tx, aggregates), size=size)
 
     def flags(self, trees: Ints) -> Flags:
         """Return which trees these are, given their indices."""

@@ -157,7 +157,6 @@ def _extremes(tx: Transaction, hosts: Hosts, kind: KindOfTrees) -> TreeKind:
 
 
 def _scattering(hosts: Hosts, ignored: Collection[str]) -> list[Scattering]:
-    """Return how free units are spread over the trees, for all classes but some."""
     scattered = []
     for class_id, name in hosts.classes.items():
         if name not in ignored:

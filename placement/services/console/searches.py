@@ -232,7 +232,6 @@ def _ids_in_order(tx: Transaction, hosts: Hosts, search: ProviderSearch) -> Ints
 
 
 def _trees_wanted(tx: Transaction, hosts: Hosts, search: ProviderSearch) -> Flags:
-    """Return which trees meet the conditions on whole trees."""
     is_wanted = np.ones(len(hosts.roots), dtype=bool)
     if search.kind:
         for name in search.kind:

@@ -9,9 +9,8 @@ from operator import attrgetter
 from types import MappingProxyType
 
 from placement.domain.inventory import Inventory
-from placement.domain.provider import subtree
 from placement.domain.quantities import ResourceAmounts
-from placement.domain.tree import upwards
+from placement.domain.tree import subtree, upwards
 from placement.services.console.searches import Excerpt
 from placement.store.connection.database import Transaction, reads_anywhere
 from placement.store.console import tree as store
@@ -170,7 +169,7 @@ class ProviderInTree:
     @property
     def is_disabled(self) -> bool:
         """Whether nova has disabled the host."""
-        return DISABLED in (self.nodes[self.path[0]] if self.path else self.focus).traits
+        return DISABLED in self.root.traits
 
     @property
     def is_drained(self) -> bool:
@@ -178,14 +177,9 @@ class ProviderInTree:
         return bool(self.totals) and all(stock.capacity <= 0 for stock in self.totals)
 
     @property
-    def root_uuid(self) -> str:
-        """The uuid of the tree's root."""
-        return self.nodes[self.path[0]].uuid if self.path else self.focus.uuid
-
-    @property
-    def root_name(self) -> str:
-        """The name of the tree's root."""
-        return self.nodes[self.path[0]].name if self.path else self.focus.name
+    def root(self) -> DrawnProvider:
+        """The root of the tree."""
+        return self.nodes[self.path[0]] if self.path else self.focus
 
 
 @reads_anywhere

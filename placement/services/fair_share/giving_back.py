@@ -120,7 +120,6 @@ def reclaim(tx: Transaction, claim: ReclaimClaim) -> GivenBack:
 
 
 def _held(tx: Transaction, claim: ReclaimClaim, classes: Collection[str]) -> list[Held]:
-    """Return everything held by consumers that hold any of these classes and need not keep it."""
     settings, options = claim.settings, claim.options
     ids = tx.names.classes.ids(tx.connection, settings.classes)
     names = {id_: name for name, id_ in ids.items()}

@@ -136,7 +136,6 @@ class RoomSearch:
         return hosts
 
     def _cheapest(self, givers_by_root: Iterable[tuple[int, Givers]]) -> CheapestRoom:
-        """Return the cheapest room on some hosts, given with those who may be asked there."""
         bounds = [(root, givers, givers.bound) for root, givers in givers_by_root]
         hosts = [_CandidateHost(root, givers, bound) for root, givers, bound in bounds if bound is not None]
         queue = [(host.bound, host.root, -1, host) for host in hosts]

@@ -95,8 +95,6 @@ class Outcome:
 
 
 class _ClaimPlan(NamedTuple):
-    """What to write, what an earlier run of the same claim has written, and who is left out."""
-
     drafts: Sequence[Draft] = ()
     answers: Mapping[str, str] = {}
     refused: Mapping[str, Conflict] = {}
@@ -221,6 +219,15 @@ class BatchedPlan:
     attempt: int = 0
     drafts: Sequence[Draft] | None = None
 
+    def is_possible(self, drafting: Drafting) -> bool:
+        """Tell whether all names in the requests exist. If not, only this claim should get the error."""
+        try:
+            for member in self.members:
+                drafting.question(member)
+        except PlacementError:
+            return False
+        return True
+
 
 def claim_in_batch(database: Database, members: Sequence[ClaimMember], digest: str) -> Mapping[str, str] | None:
     """Plan with the claims of the same moment, and allocate; return the answers, or None if the claim is undecided."""
@@ -237,47 +244,27 @@ def claim_in_batch(database: Database, members: Sequence[ClaimMember], digest: s
 
 def _plan_together(database: Database, plans: Sequence[BatchedPlan]) -> None:
     if len(plans) > 1:  # A single claim without a place would be planned twice.
-        for plan, drafts in zip(plans, _drafts(database, plans), strict=True):
-            plan.drafts = drafts
+        _draft_together(database, plans)
 
 
 @reads
-def _drafts(tx: Transaction, plans: Sequence[BatchedPlan]) -> list[Sequence[Draft] | None]:
-    """Return places for the members of each claim, beside those of the claims before it."""
+def _draft_together(tx: Transaction, plans: Sequence[BatchedPlan]) -> None:
+    """Find places for the members of each claim whose consumers are all new, beside those of the claims before it."""
     doubt = max(int(tx.database.claim_turns.pressure), *[plan.attempt for plan in plans])
-    drafting = Drafting(tx, Composers(), AS_IT_IS, doubt=doubt, checks_units=doubt > 0)
-    simple = [plan for plan in _of_new_consumers(tx, plans) if _is_possible(drafting, plan.members)]
-    placing = Placing(drafting, [member for plan in simple for member in plan.members])
-    drafts = {id(plan): _placed(placing, plan.members) for plan in simple}
-    return [drafts.get(id(plan)) for plan in plans]
-
-
-def _of_new_consumers(tx: Transaction, plans: Sequence[BatchedPlan]) -> Iterator[BatchedPlan]:
-    """Yield the claims whose consumers are all new: the only ones simple enough to be planned together."""
-    earlier: set[str] = {*consumer_generations(tx, [member.uuid for plan in plans for member in plan.members])}
+    drafting, simple = Drafting(tx, Composers(), AS_IT_IS, doubt=doubt, checks_units=doubt > 0), list[BatchedPlan]()
+    earlier = {*consumer_generations(tx, [member.uuid for plan in plans for member in plan.members])}
     for plan in plans:
-        uuids = [member.uuid for member in plan.members]
-        if earlier.isdisjoint(uuids) and all(member.consumer.consumer_generation is None for member in plan.members):
-            yield plan
+        plan.drafts, uuids = None, [member.uuid for member in plan.members]
+        is_new = all(member.consumer.consumer_generation is None for member in plan.members)
+        if is_new and earlier.isdisjoint(uuids) and plan.is_possible(drafting):
+            simple.append(plan)
         earlier.update(uuids)
-
-
-def _is_possible(drafting: Drafting, members: Sequence[ClaimMember]) -> bool:
-    """Tell whether all names in the members' requests exist. If not, only that claim should get the error."""
-    try:
-        for member in members:
-            drafting.question(member)
-    except PlacementError:
-        return False
-    return True
-
-
-def _placed(placing: Placing, members: Sequence[ClaimMember]) -> Sequence[Draft] | None:
-    """Place all members. On failure those placed already still take from others, which are merely planned again."""
-    first = len(placing.drafts)
-    if all(placing.has_placed(member) for member in by_difficulty(members)):
-        return placing.drafts[first:]
-    return None
+    placing = Placing(drafting, [member for plan in simple for member in plan.members])
+    for plan in simple:
+        first = len(placing.drafts)
+        are_placed = all(placing.has_placed(member) for member in by_difficulty(plan.members))
+        # On failure those placed already still take from others, which are merely planned again.
+        plan.drafts = placing.drafts[first:] if are_placed else None
 
 
 class Outdated(Exception):
@@ -307,11 +294,11 @@ def _allocated(database: Database, drafts: Sequence[Draft], digest: str) -> Mapp
 @writes
 def _written(tx: Transaction, drafts: Sequence[Draft], digest: str) -> dict[str, str]:
     claims = [draft.consumer for draft in drafts]
-    situation = claiming.meet(tx, claims, frozenset[str]().union(*[draft.alone for draft in drafts]))
+    alone = frozenset[str]().union(*[draft.alone for draft in drafts])
+    situation = claiming.meet(tx, claims, alone)
     _check_names(drafts, situation)
     claiming.check(claims, situation)
-    supplies = claiming.supplies(tx, situation)
-    alone = frozenset[str]().union(*[draft.alone for draft in drafts])
+    supplies, _used = claiming.supplies_and_locks(tx, situation)
     if any(supply.used > situation.freed[stock] for stock, supply in supplies.items() if stock[0] in alone):
         raise Outdated  # Somebody else uses what a member wants exclusively.
     try:
@@ -320,9 +307,13 @@ def _written(tx: Transaction, drafts: Sequence[Draft], digest: str) -> dict[str,
         raise Outdated from reason
     claiming.carry_out(tx, claims, situation, supplies)
     answers = {draft.member.uuid: answer_text(draft.consumer, draft.mappings) for draft in drafts}
-    generations = {draft.member.uuid: new_generation(draft.consumer) for draft in drafts}
+    in_order = sorted(drafts, key=lambda draft: draft.member.uuid)
     remember_claims(
-        tx, [RememberedClaim(uuid, digest, generations[uuid], text) for uuid, text in sorted(answers.items())]
+        tx,
+        [
+            RememberedClaim(uuid := draft.member.uuid, digest, new_generation(draft.consumer), answers[uuid])
+            for draft in in_order
+        ],
     )
     sweep_now_and_then(tx)
     return answers
@@ -332,11 +323,8 @@ def _check_names(drafts: Sequence[Draft], situation: Situation) -> None:
     """Refuse drafts if one of their consumers has been created since, or a provider or class deleted."""
     new = [draft.member.uuid for draft in drafts if not draft.member.replaces]
     named = [name for draft in drafts for name, _amount in draft.consumer.portions()]
-    if not situation.consumers.keys().isdisjoint(new):
-        raise Outdated
-    if not {provider for provider, _class in named} <= situation.providers.keys():
-        raise Outdated
-    if not {name for _provider, name in named} <= situation.class_ids.keys():
+    are_there = all(uuid in situation.providers and name in situation.class_ids for uuid, name in named)
+    if not (are_there and situation.consumers.keys().isdisjoint(new)):
         raise Outdated
 
 

@@ -109,7 +109,6 @@ class HostRoom:
         return HostSketch(tuple([host.form for host in hosts]), hosts[0].providers)
 
     def _in_host(self, drafts: Sequence[Draft], host: HostSketch) -> Sequence[Draft]:
-        """Transfer drafts from the first host of a form to another one."""
         model = self._models[host.form]
         if model.providers == host.providers:
             return drafts
@@ -208,8 +207,6 @@ def located(tx: Transaction, level: FabricLevel) -> Located:
 
 @dataclass
 class _FabricSearch:
-    """The search for one gang on the hosts of one snapshot."""
-
     drafting: Drafting
     members: Sequence[ClaimMember]
     rules: GangRules
@@ -237,15 +234,9 @@ class _FabricSearch:
 
     def drafts(self) -> Sequence[Draft] | None:
         """Return a place for each member, or None."""
-        number, questions = len(self._classes), self.hosts.questions
-        rows = questions[0].cloud.reader.sums(self._classes)
-        # A provider over capacity may push a sum below what the others in the tree have left.
-        sums = {row[0]: [row[at] - row[at + number] for at in range(1, number + 1)] for row in rows}
-        drafts = self._drafts_on(self._sites(sums))
-        return self._drafts_on(self._sites(questions[0].left_in_trees(self._classes))) if drafts is None else drafts
+        return self._drafts_on(self._sites(self.hosts.questions[0].left_in_trees(self._classes)))
 
     def _drafts_on(self, sites: Sequence[Site]) -> list[Draft] | None:
-        """Search anew on a fabric of these hosts."""
         self._by_place: dict[Hashable, list[Site]] = defaultdict(list)
         for site in sites:
             self._by_place[site.place].append(site)
@@ -263,7 +254,6 @@ class _FabricSearch:
         return None if postings is None else self._dealt([members])
 
     def _sites(self, free: Free) -> list[Site]:
-        """Return the hosts that may serve as sites, best first."""
         questions, overlay = self.hosts.questions, self.drafting.overlay
         if not all(question.cloud.reader.serving.is_possible for question in questions):
             return []
@@ -289,7 +279,6 @@ class _FabricSearch:
         return None if place is None or (self._separating and part is None) else Site(root, place, free, part=part)
 
     def _dealt(self, groups: Sequence[Sequence[ClaimMember]]) -> list[Draft]:
-        """Deal the places found to members, group by group."""
         dealt: list[Draft] = []
         drafts = iter(self.hosts.drafts)
         for group in groups:
@@ -331,7 +320,7 @@ class _FabricSearch:
                 return refusal(drafting, GangPlan(stuck=member), None, number=number)
         uuid, lacking = self.members[0].uuid, shortage(drafting.tx, self.members, drafting.overlay)
         if lacking is not None:
-            return refusal_of_gang(number, lacking.in_words, complete=True, member=uuid)
+            return refusal_of_gang(number, lacking, complete=True, member=uuid)
         sentence = " ".join(filter(None, (self._together_in_words(held, roomiest), self._separate_in_words(held))))
         return refusal_of_gang(number, sentence, complete=complete, member=uuid)
 

@@ -22,8 +22,9 @@ from placement.services.cloud_cache import cloud_in, ids_in
 from placement.services.fragmentation import FragmentationJudge
 from placement.store.allocations import held_by
 from placement.store.connection.database import Transaction
+from placement.store.marks import hosts_in
 from placement.store.resource_classes import all_classes
-from placement.store.search.names import roots_by_aggregate, roots_of_providers, tree_summaries
+from placement.store.search.names import roots_of_providers, tree_summaries
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,11 @@ def overlay_of(tx: Transaction, changes: Changes, overlay: Overlay = AS_IT_IS) -
     overlay = released(tx, changes.released, overlay) if changes.released else overlay
     if changes.without:
         of_providers = roots_of_providers(tx, changes.without)
-        of_aggregates = roots_by_aggregate(tx)
+        of_aggregates = hosts_in(tx, changes.without)
         for number, uuid in enumerate(changes.without):
             if uuid not in of_providers and uuid not in of_aggregates:
                 raise InvalidAt(("without", number), f"There is no provider {uuid}, and no aggregate.")
-            gone = of_aggregates[uuid] if uuid in of_aggregates else {of_providers[uuid]}
+            gone: Collection[int] = of_aggregates[uuid] if uuid in of_aggregates else {of_providers[uuid]}
             overlay = overlay.without(gone)
     roots = roots_of_providers(tx, [uuid for uuid, _count in changes.more]) if changes.more else {}
     for number, (uuid, count) in enumerate(changes.more):

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from placement.domain.tree import Overlay
 from placement.errors import Conflict
@@ -32,21 +31,8 @@ class NoCandidate(Conflict):
         self.member = member
 
 
-class LackingClass(NamedTuple):
-    """A class of which the members want more than all providers have left."""
-
-    resource_class: str
-    requested: int
-    free: int
-
-    @property
-    def in_words(self) -> str:
-        """The shortage in words."""
-        return f"They want {self.requested} {self.resource_class}, and {self.free} are left."
-
-
-def shortage(tx: Transaction, members: Sequence[ClaimMember], overlay: Overlay) -> LackingClass | None:
-    """Return a class of which all members want more than is left, if any; then no search is needed."""
+def shortage(tx: Transaction, members: Sequence[ClaimMember], overlay: Overlay) -> str | None:
+    """Name a class of which all members want more than all providers have left, if any; then no search is needed."""
     requested: Counter[str] = Counter()
     for member in members:
         requested.update(member.request.requested)
@@ -58,7 +44,7 @@ def shortage(tx: Transaction, members: Sequence[ClaimMember], overlay: Overlay) 
     for name, amount in sorted(requested.items()):
         free = int(columns.left_in_trees(ids[name]).sum()) + more[name]
         if amount > free:
-            return LackingClass(name, amount, free)
+            return f"They want {amount} {name}, and {free} are left."
     return None
 
 
@@ -68,14 +54,14 @@ def is_without_place(drafting: Drafting, member: ClaimMember) -> bool:
     return drafting.overlay.is_empty and bool(cloud_in(drafting.tx).reason_for_nothing(name))
 
 
-def refusal(drafting: Drafting, placement: GangPlan, lacking: LackingClass | None, *, number: int) -> NoCandidate:
+def refusal(drafting: Drafting, placement: GangPlan, lacking: str | None, *, number: int) -> NoCandidate:
     """Return why a request or a gang was refused."""
     assert placement.stuck is not None
     if not placement.drafts:
         return _refusal_alone(drafting, placement.stuck, complete=placement.complete, is_gang=number > 1)
     uuid = placement.stuck.uuid
     if lacking is not None:
-        return refusal_of_gang(number, lacking.in_words, complete=True, member=uuid)
+        return refusal_of_gang(number, lacking, complete=True, member=uuid)
     sentence = f"Consumer {uuid} found none beside {len(placement.drafts)} others."
     return refusal_of_gang(number, sentence, complete=placement.complete or placement.is_proven, member=uuid)
 
@@ -103,7 +89,6 @@ def no_place_beside(
 
 
 def _refusal_alone(drafting: Drafting, member: ClaimMember, *, complete: bool, is_gang: bool) -> NoCandidate:
-    """Return why a member has no place even by itself."""
     tx, options, question, explained = drafting.tx, member.options, drafting.question(member), None
     is_known, uuid = complete and drafting.overlay.is_empty, member.uuid if is_gang else None
     if member.explains:

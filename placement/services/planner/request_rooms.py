@@ -41,7 +41,8 @@ from placement.services.planner.questions import (
     traits_that_decide,
 )
 from placement.store.connection.database import Transaction, reads_anywhere
-from placement.store.search.names import Named, named_providers, roots_by_aggregate
+from placement.store.marks import hosts_in
+from placement.store.search.names import Named, named_providers
 
 NO_OPTIONS: Mapping[str, PlannerOptions] = MappingProxyType({})
 
@@ -99,7 +100,7 @@ def headrooms(
             in_groups[name] = composer_of_paths(request, options[name]).parts()
     ids, overlay = _ids(tx, in_groups, locks), overlay_of(tx, changes)
     cloud = _supposed(tx, ids, overlay)
-    aggregates = roots_by_aggregate(tx) if listing.aggregates else {}
+    aggregates = {uuid: frozenset(roots) for uuid, roots in hosts_in(tx).items()} if listing.aggregates else {}
     # Of these, sums alone cannot decide how many copies fit into a tree.
     by_place = {
         name: request
@@ -119,7 +120,6 @@ def headrooms(
 
 
 def _ids(tx: Transaction, requests: Mapping[str, CountedRequest], locks: Sequence[PlaceLock]) -> NamedIds:
-    """Return the ids of all names in requests that are looked up together."""
     try:
         return ids_in(tx, plan_for(all_together(requests.values())), locks=locks)
     except Invalid:

@@ -44,13 +44,6 @@ _AGGREGATES = PreparedStatement(
 _ROOTS = PreparedStatement(
     select(_RP.uuid, _RP.root_provider_id).where(_RP.uuid.in_(bindparam("uuids", expanding=True)), HAS_ROOT)
 )
-_MEMBERS = PreparedStatement(
-    select(_RP.root_provider_id, placement_aggregates.c.uuid)
-    .join(resource_provider_aggregates, _IN.resource_provider_id == _RP.id)
-    .join(placement_aggregates, placement_aggregates.c.id == _IN.aggregate_id)
-    .where(HAS_ROOT)
-    .distinct()
-)
 _IN_USE = resource_provider_traits.c.trait_id
 
 
@@ -199,14 +192,6 @@ _NAMED = PreparedStatement(
     .outerjoin(_ROOT, _ROOT.c.id == _RP.root_provider_id)
     .where(_RP.id.in_(bindparam("ids", expanding=True)))
 )
-
-
-def roots_by_aggregate(tx: Transaction) -> Mapping[str, frozenset[int]]:
-    """Map each aggregate to the roots of the trees that have a provider in it."""
-    roots_of: dict[str, set[int]] = defaultdict(set)
-    for root, uuid in tx.tuples(_MEMBERS):
-        roots_of[uuid].add(root)
-    return {uuid: frozenset(roots) for uuid, roots in roots_of.items()}
 
 
 def roots_of_providers(tx: Transaction, uuids: Collection[str]) -> dict[str, int]:
