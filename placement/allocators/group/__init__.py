@@ -9,9 +9,8 @@ its index is a label (the paper's partition, equations 4 to 13).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from placement.allocators import natural_key
 from placement.allocators.group.locations import USUAL_RULES, Objective, Rules
 from placement.allocators.group.place import place
 from placement.allocators.group.tree import Capacity, Location, Path, Phase, Placed, Requirement
@@ -146,7 +145,6 @@ class GroupAllocation:
         score: the paper's score, 0..1; 0 if nothing was asked for or found.
         mappings: for each container, in the order given: requested name -> the name of what it got.
         taken: the total amount that the containers take of each resource.
-        unmet: requested resources that would not fit even alone, if that is why nothing was found.
     """
 
     feasible: bool
@@ -154,7 +152,6 @@ class GroupAllocation:
     score: float = 0.0
     mappings: tuple[Mapping[str, str], ...] = ()
     taken: Mapping[str, int] = field(default_factory=dict)
-    unmet: tuple[str, ...] = ()
     objective: Objective | None = None
 
 
@@ -181,9 +178,7 @@ def allocate(node: Offer, containers: Sequence[Container], rules: Rules = USUAL_
         return GroupAllocation(feasible=True, complete=True, mappings=tuple([{} for _container in containers]))
     placement = place(root, requirements, rules)
     if placement.objective is None:
-        unmet = {id(requirement) for requirement in placement.unmet}
-        names = [name for requirement in requirements for name, group in _names(requirement, ()) if id(group) in unmet]
-        return GroupAllocation(placement.feasible, placement.complete, unmet=tuple(sorted(names, key=natural_key)))
+        return GroupAllocation(placement.feasible, placement.complete)
     mappings = zip([dict(_pairs(placed, ())) for placed in placement.placed], containers, strict=True)
     return GroupAllocation(
         placement.feasible,
@@ -195,35 +190,9 @@ def allocate(node: Offer, containers: Sequence[Container], rules: Rules = USUAL_
     )
 
 
-def best_node(
-    nodes: Mapping[str, Offer], containers: Sequence[Container], rules: Rules = USUAL_RULES
-) -> tuple[str, GroupAllocation] | None:
-    """Return the node on which the containers are placed best, ties by natural order (equation 1); None if nowhere.
-
-    It is ``complete`` if no node's budget ran out. Without levels in the rules, each node counts its own, the outermost
-    first. Raises as ``allocate``.
-
-    >>> nodes = {"big": Offer({"cpu": 8}), "small": Offer({"cpu": 2}), "full": Offer({"cpu": 2}, {"cpu": 1})}
-    >>> best_node(nodes, [Container({"cpu": 2})])[0]
-    'small'
-    """
-    results = {name: allocate(nodes[name], containers, rules) for name in sorted(nodes, key=natural_key)}
-    fitting = [name for name, result in results.items() if result.feasible]
-    name = max(fitting, key=lambda name: getattr(results[name].objective, "rank", ()), default=None)
-    complete = all([result.complete for result in results.values()])
-    return None if name is None else (name, replace(results[name], complete=complete))
-
-
 def _pairs(placed: Placed, path: Path) -> Iterator[tuple[str, str]]:
     """Yield each requested name inside a group with the name of what it got (the paper's equation 15)."""
     for base in placed.requirement.amounts:
         yield join_name(path, base), join_name(placed.path, base)
     for part in placed.parts:
         yield from _pairs(part, (*path, (part.requirement.level, part.requirement.label)))
-
-
-def _names(requirement: Requirement, path: Path) -> Iterator[tuple[str, Requirement]]:
-    for base in requirement.amounts:
-        yield join_name(path, base), requirement
-    for part in requirement.parts:
-        yield from _names(part, (*path, (part.level, part.label)))

@@ -37,7 +37,6 @@ class Placement:
         placed: the requirements with their locations, in the order given; empty if nothing was found.
         objective: the placement's objective; None if nothing was found.
         taken: what it adds to usage, in each resource's unit; only resources whose usage changes.
-        unmet: requirements that would not fit anywhere even alone, if that is why nothing was found.
     """
 
     feasible: bool
@@ -45,7 +44,6 @@ class Placement:
     placed: tuple[Placed, ...] = ()
     objective: Objective | None = None
     taken: Mapping[LocatedResource, int] = field(default_factory=dict)
-    unmet: tuple[Requirement, ...] = ()
 
 
 def place(
@@ -72,9 +70,8 @@ def place(
     built = Requirements(locations, requirements, distinct=rules.distinct)
     if len(built.in_order) > MAX_REQUIREMENTS:
         raise ValueError(f"At most {MAX_REQUIREMENTS} requirements, their parts included, can be placed at once.")
-    unmet = tuple([requirement for node in built.containers for requirement in _hopeless(node)])
-    if unmet:
-        return Placement(feasible=False, complete=True, unmet=unmet)
+    if not all([node.viable for node in built.in_order]):
+        return Placement(feasible=False, complete=True)
     weights = Weights(locations, rules.levels)
     tables = SiblingTables(locations, weights, built, distinct=rules.distinct)
     if tables.applies(built.containers):
@@ -86,25 +83,13 @@ def place(
         complete = not budget.was_hit
     if places is None:
         return Placement(feasible=False, complete=complete)
-    return _placement(locations, State(locations, weights, built.in_order), built, places=places, complete=complete)
-
-
-def _placement(
-    locations: Locations, state: State, built: Requirements, *, places: Mapping[int, int], complete: bool
-) -> Placement:
-    """Return the answer in which the requirements are at some places."""
+    state = State(locations, weights, built.in_order)
     for node in built.in_order:
         after = state.capacities_after(node, places[node.index])
         assert after is not None, "What was found fits."
         state.place(node, places[node.index], after)
     placed = tuple([_placed(node, locations, places) for node in built.containers])
     return Placement(feasible=True, complete=complete, placed=placed, objective=state.objective(), taken=state.taken())
-
-
-def _hopeless(node: RequirementNode) -> list[Requirement]:
-    """Return the innermost requirements that fit nowhere."""
-    inside = [requirement for part in node.parts_as_given for requirement in _hopeless(part)]
-    return inside or ([] if node.viable else [node.requirement])
 
 
 def _placed(node: RequirementNode, locations: Locations, places: Mapping[int, int]) -> Placed:
@@ -117,13 +102,10 @@ _RatedLocation = tuple[int, int, tuple[tuple[CapacityState, ...], int]]
 
 
 class _BranchAndBound:
-    """One search."""
-
     def __init__(self, locations: Locations, weights: Weights, requirements: Requirements, *, budget: Budget) -> None:
         self._requirements = requirements
         self._nodes: Sequence[RequirementNode] = requirements.in_order
         self._state = State(locations, weights, self._nodes)
-        self._locations = locations
         self._budget = budget
         self._memo: dict[tuple[int, int], tuple[int, bool]] = {}
         """(depth, number of the state) -> the most that the remaining requirements add, and whether that is exact."""
@@ -133,20 +115,20 @@ class _BranchAndBound:
         self._incumbent_worth = 0
         # No placement, whole or partial, is worth as much as this or as little as its negative.
         self._limit = 2 * weights.score * weights.square
+
+        def rise(capacity: ScoredCapacity, amount: int) -> int:
+            is_bounded = capacity.scorer.diminishing
+            return locations.score(capacity, (amount,)) - locations.score(capacity) if is_bounded else locations.scale
+
         gains = [0]
         for node in reversed(self._nodes):
             is_running = node.phase is Phase.RUNNING
             places = [locations.all[location].capacities for location in node.viable if is_running]
-            rises = [sum([self._rise(place[base], amount) for base, amount in node.amounts]) for place in places]
+            rises = [sum([rise(place[base], amount) for base, amount in node.amounts]) for place in places]
             gains.append(gains[-1] + max(rises, default=0))
         tightest = len(locations.all) * weights.square**2
         self._bounds = [gain * weights.score + tightest for gain in reversed(gains)]
         """By depth, the most that all requirements from there on can be worth."""
-
-    def _rise(self, capacity: ScoredCapacity, amount: int) -> int:
-        """Return the most by which an amount can raise the score of a resource."""
-        score, is_bounded = self._locations.score, capacity.scorer.diminishing
-        return score(capacity, (amount,)) - score(capacity) if is_bounded else self._locations.scale
 
     def best(self) -> dict[int, int] | None:
         """Return the location of each requirement, by index, as far as found before the budget is hit, or None."""
@@ -165,40 +147,30 @@ class _BranchAndBound:
             return 0 if floor < 0 else None
         key = (depth, self._state.number)
         bound, is_exact = self._memo.get(key, (self._limit, False))
+        if not is_exact:
+            bound = min(bound, self._bounds[depth])
         if is_exact or bound <= floor:
             return bound if bound > floor else None
-        bound = min(bound, self._bounds[depth])
-        if bound <= floor:
-            return None
-        best = self._best_choice(depth, floor, bound)
-        if best is None and not self._budget.was_hit:
-            # If the floor excluded nothing, no placement exists at all, whatever floor is asked for later.
-            self._memo[key] = (floor if floor > -self._limit else -8 * self._limit), False
-        elif best is not None:
-            self._memo[key] = best, True
-        return best
-
-    def _best_choice(self, depth: int, floor: int, bound: int) -> int | None:
-        """Try a requirement's choices, the most promising first, until one reaches the upper bound."""
         best = floor
         for choice in sorted(self._choices(depth), key=lambda choice: -choice[0]):
             better = self._try(choice, best)
             if self._budget.was_hit:
                 return None
-            if better is not None:
-                best = better
-                if best >= bound:
-                    break
+            best = best if better is None else better
+            if best >= bound:
+                break
+        # If the floor excluded nothing, no placement exists at all, whatever floor is asked for later.
+        none_above = floor if floor > -self._limit else -8 * self._limit
+        self._memo[key] = (best, True) if best > floor else (none_above, False)
         return best if best > floor else None
 
     def _try(self, choice: _RatedLocation, floor: int) -> int | None:
-        gain, _location, _after = choice
         self._take(choice)
-        better = self._best(floor - gain)
-        self._worth -= gain
+        better = self._best(floor - choice[0])
+        self._worth -= choice[0]
         self._depth -= 1
         self._state.take_back()
-        return None if better is None else better + gain
+        return None if better is None else better + choice[0]
 
     def _take(self, choice: _RatedLocation) -> None:
         gain, location, after = choice
@@ -213,7 +185,7 @@ class _BranchAndBound:
         tried = set()
         choices = []
         for trail in self._requirements.trails(node, around):
-            location, likeness = trail[-1], state.likeness(trail)
+            location, likeness = trail[-1], tuple([state.records[location][4] for location in trail])
             # A sibling that must not share the location may have taken it.
             if likeness in tried or (node.siblings and -node.siblings in state.records[location][2]):
                 continue

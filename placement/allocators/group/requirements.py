@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from placement.allocators.group.locations import Locations, ScoredCapacity
+from placement.allocators.group.locations import Locations
 from placement.allocators.group.tree import ANYWHERE, Phase, Requirement
 
 Form = tuple[object, ...]
@@ -38,7 +38,6 @@ class RequirementNode:
         parent: the position of the enclosing requirement; OUTERMOST for a container.
         container: the number of its container in the search.
         siblings: the number of the group of requirements that must not share a location; 0 if there is no such rule.
-        end: one past the position of the last requirement inside it.
         notes: marks on its location for as long as later decisions depend on it: its index + 1 while parts of it are to
             come, minus the group number while siblings are.
         ends: the notes that expire once it is placed, as (index of their requirement, note).
@@ -59,7 +58,6 @@ class RequirementNode:
     parent: int = OUTERMOST
     container: int = 0
     siblings: int = 0
-    end: int = 0
     notes: tuple[int, ...] = ()
     ends: list[tuple[int, int]] = field(default_factory=list)
     trails: dict[int, list[Trail]] = field(default_factory=dict)
@@ -101,7 +99,7 @@ class Requirements:
         self.in_order = [node for container in ordered for node in container.walk()]
         """All of them, in search order."""
         for index, node in enumerate(self.in_order):
-            node.index, node.end = index, index + node.size[0]
+            node.index = index
         for number, container in enumerate(ordered):
             for node in container.walk():
                 node.container = number
@@ -112,7 +110,7 @@ class Requirements:
             if distinct:
                 self._keep_apart(node)
             if node.parent != OUTERMOST and node.parts:
-                self._note(node, node.index + 1, last=node.end - 1)
+                self._note(node, node.index + 1, last=node.index + node.size[0] - 1)
 
     def _keep_apart(self, node: RequirementNode) -> None:
         """Number the groups of a requirement's parts that must not share a location, and note who has taken one."""
@@ -154,12 +152,15 @@ class Requirements:
         place = self._locations.all[location]
         if node.requirement.only is not None and place.path not in node.requirement.only:
             return False
-        capacities = [(place.capacities.get(base), amount) for base, amount in node.amounts]
-        return (
-            all([capacity is not None and _may_fit(capacity, amount, node.phase) for capacity, amount in capacities])
-            and all([any([location < inner < place.end for inner in part.viable]) for part in node.parts_as_given])
-            and self.has_room(location, node.total)
-        )
+        # What may fit only once something else is placed, its scorer does not rule out.
+        for base, amount in node.amounts:
+            if (capacity := place.capacities.get(base)) is None:
+                return False
+            allocatable, scorer, used = capacity
+            if scorer.diminishing and not scorer.judge(allocatable, used, (amount,), node.phase).fits:
+                return False
+        has_inside = all([any([location < inner < place.end for inner in part.viable]) for part in node.parts_as_given])
+        return has_inside and self.has_room(location, node.total)
 
     def has_room(self, location: int, total: Counter[tuple[str, str]]) -> bool:
         """Tell whether a location and all inside it could have enough free in total, of resources that add up."""
@@ -177,20 +178,11 @@ class Requirements:
 
     def exclude_each_other(self, nodes: Sequence[RequirementNode]) -> bool:
         """Tell whether no two of these requirements could ever share a location; False if that is not certain."""
-        forms: dict[Form, list[RequirementNode]] = {}
-        for node in nodes:
-            forms.setdefault(node.form, []).append(node)
-        # Two of a form represent all of its pairs.
+        pairs = {(node.form, second.form): (node, second) for node, second in combinations(nodes, 2)}
         return not any(
             [
                 self.has_room(location, node.total + second.total)
-                for node, second in combinations([node for alike in forms.values() for node in alike[:2]], 2)
+                for node, second in pairs.values()
                 for location in node.viable & second.viable
             ]
         )
-
-
-def _may_fit(capacity: ScoredCapacity, amount: int, phase: Phase) -> bool:
-    """Tell whether an amount fits where nothing else is placed; what fits later only, its scorer does not rule out."""
-    judge = capacity.scorer.judge
-    return not capacity.scorer.diminishing or judge(capacity.allocatable, capacity.used, (amount,), phase).fits

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from placement.allocators.group.locations import Locations, Objective, Weights
-from placement.allocators.group.requirements import RequirementNode, Trail
+from placement.allocators.group.requirements import RequirementNode
 from placement.allocators.group.tree import ANYWHERE, Path, Phase, Scorer, Used
 
 CapacityState = tuple[Used, tuple[int, ...], int, Used, int]
@@ -86,10 +86,6 @@ class State:
         """The number that identifies the state of the whole tree."""
         return self.records[0][4]
 
-    def likeness(self, trail: Trail) -> tuple[int, ...]:
-        """Return a key that interchangeable trails from one location share."""
-        return tuple([self.records[location][4] for location in trail])
-
     def capacities_after(self, node: RequirementNode, location: int) -> tuple[tuple[CapacityState, ...], int] | None:
         """Return a location's capacities with a requirement on it, and the gain in score; None if it does not fit."""
         before = self.records[location][0]
@@ -101,18 +97,14 @@ class State:
         for base, amount in node.amounts:
             position = positions[base]
             old = capacities[position]
-            new = self._move(kinds[position], old, amount, node)
-            if new is None:
+            key = (kinds[position], old, amount, node.phase, node.container)
+            if key not in self._moves:
+                self._moves[key] = self._judged(node, old, amount, kinds[position])
+            if (new := self._moves[key]) is None:
                 return None
             capacities[position] = new
             gain += new[4] - old[4]
         return tuple(capacities), gain
-
-    def _move(self, kind: int, old: CapacityState, amount: int, node: RequirementNode) -> CapacityState | None:
-        key = (kind, old, amount, node.phase, node.container)
-        if key not in self._moves:
-            self._moves[key] = self._judged(node, old, amount, kind)
-        return self._moves[key]
 
     def _judged(self, node: RequirementNode, old: CapacityState, amount: int, kind: int) -> CapacityState | None:
         before, requests, container, now, score = old

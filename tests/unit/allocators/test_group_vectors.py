@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from placement.allocators.group import Container, GroupAllocation, Offer, allocate, best_node
+from placement.allocators.group import Container, GroupAllocation, Offer, allocate
 from placement.allocators.group.locations import Rules
 from placement.allocators.group.tree import Phase
 
@@ -191,9 +191,15 @@ def test_of_several_nodes_the_one_with_the_best_score_is_chosen():
     """The paper's figure 1 and equation 1; nothing fits on the first node, the second is used best."""
     stocks = [(1, 4), (4, 2), (8, 8)]
     nodes = {str(number): Offer({"cpu": cpu, "memory": memory}) for number, (cpu, memory) in enumerate(stocks)}
-    name, allocation = best_node(nodes, [Container({"cpu": 2, "memory": 1})])
-    assert (name, allocation.score, allocation.complete) == ("1", 0.5, True)
-    assert best_node({"0": nodes["0"]}, [Container({"cpu": 2})]) is None
+    allocations = [allocate(offer, [Container({"cpu": 2, "memory": 1})]) for offer in nodes.values()]
+    ranks = {
+        name: allocated.objective.rank
+        for name, allocated in zip(nodes, allocations, strict=True)
+        if allocated.objective
+    }
+    best = max(ranks, key=ranks.__getitem__)
+    assert (best, ranks[best][0]) == ("1", 0.5)
+    assert "0" not in ranks
 
 
 def test_affinity_groups_of_two_levels_are_placed_as_asked():
@@ -238,19 +244,14 @@ def test_an_empty_request_fits_everywhere(offer):
 
 
 @pytest.mark.parametrize(
-    ("requested", "unmet"),
-    [
-        ({"fpga": 1}, ("fpga",)),
-        (gpu(0, memory=258000), ("gpu/0/cards", "gpu/0/memory")),
-        (merged(gpu(0), {"gpu/1/cores": 1}), ("gpu/1/cores",)),
-    ],
+    "requested",
+    [{"fpga": 1}, gpu(0, memory=258000), merged(gpu(0), {"gpu/1/cores": 1})],
     ids=["GA-13", "too much", "no such resource in a group"],
 )
-def test_what_fits_nowhere_even_alone_is_named(requested, unmet):
+def test_what_fits_nowhere_even_alone_is_not_placed(requested):
     allocation = placed(T1, Container(requested))
     assert not allocation.feasible
     assert allocation.complete
-    assert allocation.unmet == unmet
 
 
 @pytest.mark.parametrize(("asked", "feasible"), [(0, True), (1, False)], ids=["GA-14 nothing", "GA-14 something"])
