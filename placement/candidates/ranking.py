@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -132,7 +131,8 @@ class TreeScores:
 
     Without sharing providers, trees have scores. With what is ``shared``, candidates do, by their own parts, and a
     tree's score is only an upper bound. ``families`` is every class that providers may have, needed where the profile
-    names scarce resources by family. If it ``varies``, ``requested`` is what one candidate takes, others more or less.
+    names scarce resources by family. If it ``varies`` how much candidates take, at least what is ``requested``, these
+    have scores of their own (``of_amounts``), and trees nothing but a common bound.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class TreeScores:
         self._fragmentation = fragmentation
         self._per_tidiness = self._per_point * fragmentation.weight if fragmentation else 0.0
         self._tidiness = fragmentation.scores() if fragmentation else {}
-        self._seed = ranking.seed
+        self._ranking = ranking
         self._near_equal = 0.0 if ranking.seed is None else ranking.near_equal
         self._lost: dict[Counts, float] = {(): 0.0}
         self._profile = profile
@@ -160,6 +160,8 @@ class TreeScores:
         self._families = frozenset(families)
         self._shared = shared
         self.filters = profile.filters
+        self.varies = varies
+        self._by_amounts: dict[tuple[int, ...], TreeScores] = {}
         everything, nothing = OwnPart.exactly(requested), OwnPart.exactly({})
         scorer = self._scorer(everything)
         self.classes = scorer.classes
@@ -183,7 +185,7 @@ class TreeScores:
     @property
     def signature(self) -> Hashable | None:
         """What identifies these scores for a cache; None if they depend on chance, or on more than sums of trees."""
-        if self._near_equal or self._fragmentation is not None:
+        if self._near_equal or self._fragmentation is not None or self.varies:
             return None
         shared = self._shared
         shared_form = shared and (frozenset(shared.least.items()), shared.alone)
@@ -196,8 +198,9 @@ class TreeScores:
 
     def keys(self, roots: Ints, capacity: Sequence[Ints], used: Sequence[Ints]) -> KeyColumns:
         """Return the keys of trees, by ascending root, before they are searched: their scores are upper bounds."""
-        if self._shared and self._shared.alone and self.tell_trees_apart:
-            return all_alike(roots, -MAX_SCORE - self._near_equal - 1)
+        if self.varies or (self._shared and self._shared.alone and self.tell_trees_apart):
+            bound = -MAX_SCORE - (0 if self.varies else self._near_equal + 1)
+            return KeyColumns(roots, np.zeros(len(roots), dtype=bool), np.full(len(roots), bound))
         scorer = self._scorers[None]
         at = [self.classes.index(name) for name in scorer.classes]
         amounts = [capacity[place] for place in at], [used[place] for place in at]
@@ -258,7 +261,7 @@ class TreeScores:
 
     def _jitter(self, root: int) -> float:
         # A hash of two integers is the same in every process.
-        return self._near_equal * (hash((self._seed, root)) % 2**32) / 2**32
+        return self._near_equal * (hash((self._ranking.seed, root)) % 2**32) / 2**32
 
     def lost(self, counts: Counts) -> float:
         """Return how far a tree falls short of its upper bound if its best candidate touches this many places."""
@@ -267,38 +270,14 @@ class TreeScores:
             lost = self._lost[counts] = self._per_compactness * (MAX_COMPACTNESS - compactness(counts))
         return lost
 
-
-def all_alike(roots: Ints, negated: float) -> KeyColumns:
-    """Return keys that tell trees apart by their roots alone."""
-    return KeyColumns(roots, np.zeros(len(roots), dtype=bool), np.full(len(roots), negated))
-
-
-class ScoresByCount(TreeScores):
-    """The scores of trees for a request that takes at least so much, more where there is more: only bounds on trees."""
-
-    signature = None
-
-    def __init__(
-        self,
-        requested: Mapping[str, int],
-        ranking: Ranking,
-        families: Iterable[str] = (),
-        fragmentation: TreeFragmentation | None = None,
-        *,
-        shared: Shared | None = None,
-    ) -> None:
-        super().__init__(requested, ranking, families, fragmentation, shared=shared, varies=True)
-        self._of_amounts = cache(
-            lambda amounts: TreeScores(dict(amounts), ranking, families, fragmentation, shared=shared, varies=True)
-        )
-
-    def keys(self, roots: Ints, capacity: Sequence[Ints], used: Sequence[Ints]) -> KeyColumns:  # noqa: ARG002 - bounds
-        """Return keys that tell trees apart by their roots alone."""
-        return all_alike(roots, -MAX_SCORE)
-
-    def of_amounts(self, amounts: ResourceAmounts) -> TreeScores:
+    def of_amounts(self, amounts: ResourceAmounts) -> "TreeScores":
         """Return the scores of a result that takes these amounts in all."""
-        return self._of_amounts(tuple((name, amounts[name]) for name in self.requested))
+        taken = tuple([amounts[name] for name in self.requested])
+        if taken not in self._by_amounts:
+            scored_by = dict(zip(self.requested, taken, strict=True)), self._ranking, self._families
+            scores = TreeScores(*scored_by, self._fragmentation, shared=self._shared, varies=True)
+            self._by_amounts[taken] = scores
+        return self._by_amounts[taken]
 
 
 def _least_amounts_of(plan: Plan, shared_demands: AbstractSet[int]) -> Mapping[str, int]:

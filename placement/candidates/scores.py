@@ -49,9 +49,7 @@ class Score(NamedTuple):
 
     def without_room(self) -> "Score":
         """Return the score of the same candidate where it has no room: each part is 0."""
-        parts = (self.fit, self.sra, self.compactness, self.fragmentation, self.raw_fit, self.raw_sra)
-        fit, sra, compact, tidy, raw_fit, raw_sra = [None if part is None else 0.0 for part in parts]
-        return Score(0.0, fit, sra, compact, tidy, self.touched, self.keeps_proportion, raw_fit, raw_sra)
+        return Score._make([0.0 if isinstance(part, float) else part for part in self])
 
 
 class CandidateScorer:

@@ -13,10 +13,10 @@ from placement.allocators.ranking_profile import ScoredNode
 from placement.candidates.compose.proposals import Proposal
 from placement.candidates.planner.planner_trees import MAX_BATCH, FormComposer, HostSketch, host_sketch, with_stocks
 from placement.candidates.planner.question import PlannerQuestion
-from placement.candidates.ranking import FAILS, MAX_SCORE, Key, ScoresByCount, TreeScores, shared_by
+from placement.candidates.ranking import FAILS, MAX_SCORE, Key, TreeScores, shared_by
 from placement.candidates.scores import Score, score
 from placement.candidates.tree_order import Portion, SumRows, TreeOrder, best_first
-from placement.domain.quantities import ResourceAmounts, summed
+from placement.domain.quantities import summed
 from placement.domain.tree import AS_IT_IS, NO_STOCKS, NamedMember, Overlay, PlannerTree, Tree, upwards
 
 RankedKey = tuple[bool, float, int, int]
@@ -34,8 +34,8 @@ class ProposalKeys:
     def __init__(self, question: PlannerQuestion, overlay: Overlay, *, limit: int) -> None:
         reader = question.reader(overlay)
         shared = shared_by(reader, is_simple=question.is_simple and not overlay.avoided)
-        scores = ScoresByCount if question.counts_decide else TreeScores
-        self._scores = scores(*question.scored_by, question.tree_fragmentation(overlay), shared=shared)
+        scored_by, varies = (*question.scored_by, question.tree_fragmentation(overlay)), question.counts_decide
+        self._scores = TreeScores(*scored_by, shared=shared, varies=varies)
         self._has_keys = not (shared or question.counts_decide)
         """Whether a tree's key is exact except for places; if not, it only bounds its proposals' keys."""
         self._question = question
@@ -52,9 +52,8 @@ class ProposalKeys:
         if self._has_keys:
             return self.order.final(expected, proposal.counts, is_as_read=changed is None)
         _fails, _negated, root = expected
-        scores: TreeScores = self._scores
-        requested: ResourceAmounts = self._question.composer.requested
-        if isinstance(scores, ScoresByCount):
+        scores, requested = self._scores, self._question.composer.requested
+        if scores.varies:
             requested = summed(proposal.amounts.values())
             scores = scores.of_amounts(requested)
         own = self._question.own(proposal)
