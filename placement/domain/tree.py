@@ -8,8 +8,7 @@ place is named after matters, its *anchor*, there are positions instead of masks
 from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
-from operator import or_
+from functools import cached_property
 from typing import NamedTuple
 
 from placement.domain.inventory import UNBOUNDED
@@ -81,16 +80,8 @@ class Places(NamedTuple):
     masks: Mapping[int, int]
     levels: tuple[int, ...]
 
-    def around(self, providers: Iterable[int]) -> int:
-        """Return the places that any of these providers lies in."""
-        return reduce(or_, [self.masks.get(provider, 0) for provider in providers], 0)
-
-    def touched(self, touched: int) -> tuple[int, ...]:
-        """Count a set of places by level."""
-        return tuple([(touched & places).bit_count() for places in self.levels])
-
     def counts(self, touched: int) -> tuple[int, ...]:
-        """Count the same way, but at least 1 for each level: hosts without NUMA nodes are as compact as with one."""
+        """Count a set of places by level, at least 1 for each: hosts without NUMA nodes are as compact as with one."""
         return tuple([max(1, (touched & places).bit_count()) for places in self.levels])
 
 
@@ -308,7 +299,6 @@ class PlannerTree:
 
     Args:
         positions: the anchor of each provider's place at each level.
-        places: the same places as masks, for the tree's own providers.
         foreign_providers: the providers that belong to other trees.
         held: places that are held exclusively, regardless of usage.
     """
@@ -319,13 +309,18 @@ class PlannerTree:
     traits: Mapping[int, frozenset[str]] = field(default_factory=dict)
     stocks: Mapping[int, ProviderStocks] = field(default_factory=dict)
     positions: Mapping[int, Position] = field(default_factory=dict)
-    places: Places = NOWHERE
     foreign_providers: Collection[int] = frozenset()
     held: Collection[int] = frozenset()
 
     def own(self, providers: Iterable[int]) -> list[int]:
         """Return those providers that belong to the tree itself."""
         return [provider for provider in providers if provider not in self.foreign_providers]
+
+    def touched(self, providers: Iterable[int]) -> tuple[int, ...]:
+        """Return how many places of each level those of some providers lie in that belong to the tree itself."""
+        if not (positions := [self.positions[provider] for provider in self.own(providers)]):
+            return (0,) * len(self.positions[self.root])
+        return tuple([len({*anchors} - {None}) for anchors in zip(*positions, strict=True)])
 
     def totals(self) -> tuple[dict[str, int], dict[str, int]]:
         """Return the capacity and the usage of each class in the tree itself."""

@@ -146,12 +146,11 @@ class DeviceComposer(ProposalComposer):
             for level in part.exclusive
         ]
         locks = self._locks.taken(details, list(amounts), alone, amounts)
-        touched = details.places.around(details.own(amounts))
         return Proposal(
             root=details.root,
             amounts={provider: dict(of_provider) for provider, of_provider in amounts.items()},
             mappings={suffix: tuple(providers) for suffix, providers in mappings.items()},
-            touched=details.places.touched(touched),
+            touched=details.touched(amounts),
             locks=tuple(locks),
         )
 

@@ -161,13 +161,13 @@ class PathComposer(ProposalComposer):
         amounts: dict[int, dict[str, int]] = defaultdict(dict)
         for (path, name), amount in placement.taken.items():
             amounts[ids[path]][name] = amount
-        touched, objective = details.places.around(amounts), placement.objective
+        objective, touched = placement.objective, details.touched(amounts)
         self._locks.taken(details, list(amounts), (), amounts)
         return Proposal(
             root=details.root,
             amounts=dict(amounts),
             mappings=_mappings(placement, ids),
-            touched=details.places.touched(touched),
+            touched=touched,
             group_score=None if objective is None else GroupScore(float(objective.score), float(objective.total)),
         )
 

@@ -24,7 +24,7 @@ from placement.candidates.tree_reader import Layout, TreeReader
 from placement.cloud.derived import TIMELESS, KeptInState
 from placement.cloud.providers import Ints, places_in
 from placement.domain.search_plan import Plan
-from placement.domain.tree import NamedMember, Overlay, Places, PlannerTree, ProviderStocks, Stock, Tree
+from placement.domain.tree import NamedMember, Overlay, PlannerTree, ProviderStocks, Stock, Tree
 
 if TYPE_CHECKING:
     from placement.candidates.planner.question import PlannerQuestion
@@ -94,7 +94,7 @@ class TreesInDetail:
         at = self._providers.positions_of_trees(inside)
         parents, traits, stocks = self._providers.parents_of(at), self._traits(at), self._stocks(at)
         layout = Layout(self._providers, at, self._serving.places_of(self._cloud.levels))
-        positions, places, names = layout.positions, layout.places, self._cloud.names(inside.keys())
+        positions, names = layout.positions, self._cloud.names(inside.keys())
         for root, providers in inside.items():
             for provider in providers:
                 uuid, name = names[root][provider]
@@ -108,7 +108,6 @@ class TreesInDetail:
                 traits=_only(providers, traits),
                 stocks=_only(providers, stocks),
                 positions=_only(providers, positions),
-                places=Places(_only(own, places.masks), places.levels),
                 foreign_providers=frozenset(providers) - {*own} if len(roots) > 1 else frozenset(),
             )
 
