@@ -11,11 +11,12 @@ from placement.allocators.bundle_packing import Copies
 from placement.candidates.headroom.counting import CopyCounter
 from placement.candidates.headroom.forms import CloudInForms
 from placement.candidates.headroom.mix import of_mix
-from placement.candidates.headroom.placed import MAX_WAYS, PlacedCopies
 from placement.candidates.headroom.totals import (
+    MAX_WAYS,
     CountedRequest,
     Headroom,
     HostModel,
+    PlacedCopies,
     all_together,
     counted_plan,
     has_rules,
