@@ -59,28 +59,25 @@ def backend(configured: Path) -> Iterator[int]:
         yield port
 
 
-def test_it_serves_below_a_prefix_behind_nginx(configured: Path, backend: int, open_directory: Path):
-    port = servers.free_port()
-    text = sample(
-        "nginx/placement.conf", ("127.0.0.1:8778", f"127.0.0.1:{backend}"), ("listen 80", f"listen 127.0.0.1:{port}")
-    )
-    (open_directory / "placement.nginx").write_text(text)
-    (open_directory / "nginx.conf").write_text(NGINX.format(directory=open_directory))
-    command = [program("nginx", "nginx-light"), "-e", "stderr", "-c", str(open_directory / "nginx.conf")]
-    with servers.running(command, open_directory, port, path="/placement") as served:
-        walk_through(f"{served.url}/placement")
-        for stream in follow(f"{served.url}/placement"):
-            stream.close()
-        hold_up_nobody(f"{served.url}/placement")
-    log_is_quiet(configured / "server.log")
+def behind_nginx(directory: Path, backend: str, port: int) -> list[str]:
+    """Write our sample, and return the command that starts nginx with it."""
+    text = sample("nginx/placement.conf", ("127.0.0.1:8778", backend), ("listen 80", f"listen 127.0.0.1:{port}"))
+    (directory / "placement.nginx").write_text(text)
+    (directory / "nginx.conf").write_text(NGINX.format(directory=directory))
+    return [program("nginx", "nginx-light"), "-e", "stderr", "-c", str(directory / "nginx.conf")]
 
 
-def test_it_serves_below_a_prefix_behind_haproxy(configured: Path, backend: int, open_directory: Path):
-    """HAProxy answers 503 until a probe, ``GET /``, has succeeded; probes are not logged."""
+def behind_haproxy(directory: Path, backend: str, port: int) -> list[str]:
+    """The same of HAProxy: it answers 503 until a probe, ``GET /``, has succeeded; probes are not logged."""
+    text = sample("haproxy/placement.cfg", ("127.0.0.1:8778", backend), ("*:80", f"127.0.0.1:{port}"))
+    (directory / "haproxy.cfg").write_text(text)
+    return [program("haproxy", "haproxy"), "-db", "-f", str(directory / "haproxy.cfg")]
+
+
+@pytest.mark.parametrize("proxy", [behind_nginx, behind_haproxy])
+def test_it_serves_below_a_prefix_behind_a_proxy(proxy, configured: Path, backend: int, open_directory: Path):
     port = servers.free_port()
-    text = sample("haproxy/placement.cfg", ("127.0.0.1:8778", f"127.0.0.1:{backend}"), ("*:80", f"127.0.0.1:{port}"))
-    (open_directory / "haproxy.cfg").write_text(text)
-    command = [program("haproxy", "haproxy"), "-db", "-f", str(open_directory / "haproxy.cfg")]
+    command = proxy(open_directory, f"127.0.0.1:{backend}", port)
     with servers.running(command, open_directory, port, path="/placement") as served:
         walk_through(f"{served.url}/placement")
         for stream in follow(f"{served.url}/placement"):

@@ -38,35 +38,36 @@ def filled(database: Database) -> None:
 
 @reads
 def seen(tx: Transaction, aggregate: str | None) -> tuple[object, ...]:
+    by_type = UsageScope("consumer_type", CLASSES, aggregate)
     return (
         totals(tx, CLASSES, aggregate),
         sorted(usage_by_owner(tx, UsageScope("project", CLASSES, aggregate)), key=repr),
-        sorted(usage_by_owner(tx, UsageScope("consumer_type", CLASSES, aggregate)), key=repr),
-        sorted(holdings(tx, UsageScope("consumer_type", CLASSES, aggregate), class_ids=[MEMORY_MB])),
+        sorted(usage_by_owner(tx, by_type), key=repr),
+        sorted(holdings(tx, by_type, class_ids=[MEMORY_MB])),
     )
 
 
-def test_all_providers_count_each_rounded_as_for_claims(database: Database) -> None:
+def owned_by(name: str | None, vcpus: int, memory: int = 0) -> list[tuple[object, ...]]:
+    return [(name, class_id, amount) for class_id, amount in ((VCPU, vcpus), (MEMORY_MB, memory)) if amount]
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "capacity", "vcpus", "others"),
+    [(None, {VCPU: 10 + 10}, 3, owned_by(None, 4)), ("agg", {VCPU: 0}, 1, []), ("other", {}, 0, [])],
+)
+def test_all_providers_or_those_of_an_aggregate_count_each_rounded_as_for_claims(
+    database: Database, aggregate: str | None, capacity: dict[int, int], vcpus: int, others: list
+) -> None:
     filled(database)
-    found = seen(database, None)
-    owned = [(VCPU, 3), (MEMORY_MB, 64)]
-    assert found[0] == {VCPU: 10 + 10}
-    assert found[1] == [("p", *owned[0]), ("p", *owned[1]), (None, VCPU, 4)]
-    assert found[2] == [("JOB", *owned[0]), ("JOB", *owned[1]), (None, VCPU, 4)]
-    assert found[3] == [("c", "JOB", class_id, amount) for class_id, amount in owned]
-    assert {type(row[-1]) for rows in found[1:] for row in rows} == {int}
+    memory = 64 if vcpus else 0
+    held = [("c", *row) for row in owned_by("JOB", vcpus, memory)]
+    expected = (capacity, owned_by("p", vcpus, memory) + others, owned_by("JOB", vcpus, memory) + others, held)
+    found = seen(database, aggregate)
+    assert found == expected
+    assert {type(row[-1]) for rows in found[1:] for row in rows} <= {int}
 
 
-def test_an_aggregate_is_a_part_of_it_and_one_that_does_not_exist_has_nothing(database: Database) -> None:
-    filled(database)
-    found = seen(database, "agg")
-    assert found[0] == {VCPU: 0}
-    assert found[1] == [("p", VCPU, 1), ("p", MEMORY_MB, 64)]
-    assert found[3] == [("c", "JOB", VCPU, 1), ("c", "JOB", MEMORY_MB, 64)]
-    assert seen(database, "other") == ({}, [], [], [])
-
-
-OF_P = [("p", VCPU, 3), ("p", MEMORY_MB, 64)]
+OF_P = owned_by("p", 3, 64)
 
 
 @pytest.mark.parametrize(

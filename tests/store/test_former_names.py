@@ -38,8 +38,7 @@ def raced(on_server: Database) -> Database:
     """A database whose writers do not wait for each other, with a provider that holds something of a class."""
     with on_server.writer.begin() as connection:
         add_providers(connection, 1)
-        make_class(connection, "CUSTOM_A")
-        hold(connection)
+    use_class(on_server)
     return on_server
 
 
@@ -57,6 +56,12 @@ def hold(connection: Connection, consumer: str = "c") -> None:
     """Give the provider an inventory of the class, and allocate some of it."""
     run(connection, stocking(SPOT, total=8))
     allocate(connection, consumer, {SPOT: 2})
+
+
+def use_class(database: Database) -> None:
+    with database.writer.begin() as connection:
+        make_class(connection, "CUSTOM_A")
+        hold(connection)
 
 
 def let_go(connection: Connection) -> None:
@@ -93,41 +98,39 @@ def assert_called(database: Database, expected: list[Call]) -> None:
     assert calls_in(backwards) == expected
 
 
+def life(name: str, *kinds: str) -> list[Call]:
+    """Return the rows of a class or trait that is created, used and deleted."""
+    return [(kind, "created", name) for kind in kinds] + [(kind, "deleted", name) for kind in reversed(kinds)]
+
+
+OF_CLASS = ("class_name", "inventory", "allocation")
+
+
 def life_of_class(name: str) -> list[Call]:
-    """Return the rows of a class that is created, used and deleted."""
-    kinds = ("class_name", "inventory", "allocation")
-    return [(kind, "created", name) for kind in kinds] + [(kind, "deleted", name) for kind in reversed(kinds)]
-
-
-def life_of_trait(name: str) -> list[Call]:
-    """Return the rows of a trait that is created, given to a provider, taken from it and deleted."""
-    kinds = ("trait_name", "trait")
-    return [(kind, "created", name) for kind in kinds] + [(kind, "deleted", name) for kind in reversed(kinds)]
+    return life(name, *OF_CLASS)
 
 
 KINDS_OF_NAMES = {
-    "class": ([make_class, lambda connection, _name: hold(connection)], let_go, delete_class, life_of_class),
-    "trait": ([make_trait, lambda connection, _name: mark(connection)], unmark, delete_trait, life_of_trait),
+    "class": ([make_class, lambda connection, _name: hold(connection)], let_go, delete_class, OF_CLASS),
+    "trait": ([make_trait, lambda connection, _name: mark(connection)], unmark, delete_trait, ("trait_name", "trait")),
 }
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_NAMES)
 @pytest.mark.parametrize("names", [["CUSTOM_A"], ["CUSTOM_A", "CUSTOM_B"]], ids=["once", "its id again"])
 def test_a_deleted_class_or_trait_keeps_its_name(database: Database, kind: str, names: list[str]) -> None:
-    uses, gives_back, delete, life_of = KINDS_OF_NAMES[kind]
+    uses, gives_back, delete, kinds = KINDS_OF_NAMES[kind]
     for name in names:
         with database.writer.begin() as connection:
             for use in uses:
                 use(connection, name)
             gives_back(connection)
         delete(database, name)
-    assert_called(database, [call for name in names for call in life_of(name)])
+    assert_called(database, [call for name in names for call in life(name, *kinds)])
 
 
 def test_a_class_is_told_under_the_name_of_the_time(database: Database) -> None:
-    with database.writer.begin() as connection:
-        make_class(connection, "CUSTOM_A")
-        hold(connection)
+    use_class(database)
     rename_class(database, "CUSTOM_A", "CUSTOM_B")
     rename_class(database, "CUSTOM_B", "CUSTOM_C")
     with database.writer.begin() as connection:
@@ -140,9 +143,8 @@ def test_a_class_is_told_under_the_name_of_the_time(database: Database) -> None:
 
 
 def test_an_id_that_an_operator_changes_is_another_class(database: Database) -> None:
+    use_class(database)
     with database.writer.begin() as connection:
-        make_class(connection, "CUSTOM_A")
-        hold(connection)
         let_go(connection)
         run(connection, f"UPDATE resource_classes SET id = {CLASS + 1} WHERE id = {CLASS}")
         make_class(connection, "CUSTOM_B")
@@ -188,9 +190,7 @@ def test_the_past_of_a_provider_has_the_names_of_the_time(database: Database) ->
 
 
 def test_the_release_before_goes_on_without_names_and_the_next_one_keeps_them_again(database: Database) -> None:
-    with database.writer.begin() as connection:
-        make_class(connection, "CUSTOM_A")
-        hold(connection)
+    use_class(database)
     with exclusively(database.engine) as connection:
         downgrade(connection, "0004")
     with database.writer.begin() as connection:
@@ -278,9 +278,8 @@ def test_a_reader_is_told_names_that_it_knows_when_a_renaming_is_committed_late(
 
 
 def test_a_name_goes_with_the_last_row_that_may_need_it(database: Database) -> None:
+    use_class(database)
     with database.writer.begin() as connection:
-        make_class(connection, "CUSTOM_A")
-        hold(connection)
         let_go(connection)
     delete_class(database, "CUSTOM_A")
     with database.writer.begin() as connection:

@@ -6,11 +6,11 @@ import pytest
 from sqlalchemy import text
 
 from placement.services import tree_history
-from placement.services.tree_history import TOLERATED_UNNUMBERED, BackgroundNumbering, CloudVersion, TreeHistory
+from placement.services.tree_history import TOLERATED_UNNUMBERED, CloudVersion, TreeHistory
 from placement.store.connection.database import Database, Transaction, reads
 from placement.store.journal.changes import MAX_UNNUMBERED
 from tests.databases import opened_database
-from tests.store.rows import add_providers, run
+from tests.store.rows import add_providers
 
 pytestmark = pytest.mark.mariadb
 
@@ -56,25 +56,3 @@ def test_a_standby_has_them_numbered_by_its_primary(mariadb: Database, mariadb_u
         version(standby, TreeHistory())
         wait()
     assert unnumbered(mariadb) == 0
-
-
-def test_after_a_failure_it_is_left_to_others_for_a_minute(mariadb: Database) -> None:
-    now = [1000.0]
-    attempts = BackgroundNumbering(lambda: now[0])
-
-    def tried() -> int:
-        attempts.begin(mariadb)
-        wait()
-        return unnumbered(mariadb)
-
-    write(mariadb, 5)
-    left = unnumbered(mariadb)
-    with mariadb.writer.begin() as connection:
-        run(connection, "RENAME TABLE placement_journal TO elsewhere")
-    attempts.begin(mariadb)
-    wait()
-    with mariadb.writer.begin() as connection:
-        run(connection, "RENAME TABLE elsewhere TO placement_journal")
-    assert tried() == left
-    now[0] += tree_history.NUMBERING_PAUSE_S
-    assert tried() == 0

@@ -26,15 +26,7 @@ OF_MYSQL = {**PARTS, "database": "placement", "charset": "utf8"}
     ("scheme", "query", "driver", "expected"),
     [
         *[(scheme, "", "postgresql+psycopg", {**PARTS, "dbname": "placement"}) for scheme in POSTGRESQL],
-        *[
-            (
-                scheme,
-                "?charset=utf8&plugin=dbcounter",
-                "mysql+pymysql",
-                {**PARTS, "database": "placement", "charset": "utf8"},
-            )
-            for scheme in MYSQL
-        ],
+        *[(scheme, "?charset=utf8&plugin=dbcounter", "mysql+pymysql", OF_MYSQL) for scheme in MYSQL],
     ],
 )
 def test_every_spelling_of_a_database_means_one_driver(scheme: str, query: str, driver: str, expected: object) -> None:

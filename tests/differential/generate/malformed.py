@@ -2,7 +2,7 @@
 
 import copy
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tests.differential.generate.candidates import candidates
@@ -24,6 +24,7 @@ TYPES = (None, "", "text/plain", "application/xml", "application/json; charset=u
 ACCEPTS = (None, "*/*", "text/html", "text/plain", "application/xml", "text/html,*/*;q=0.1", "application/*", "")
 VERSIONS = ("0.9", "1.40", "2.0", "latest", "1", "x", "1.2.3", "1.01", "-1.0", "", "1.", "1.39.0")
 METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "FROB")
+Spoil = Callable[[World, Request], Request]
 IDENTITIES = ("x", "%00", "%ff", "%C3%BC", "a%2Fb", "123", "..", "%20", "0" * 36, "None")
 
 
@@ -83,12 +84,8 @@ def _spoil_bytes(world: World, request: Request) -> Request:
     return dataclasses.replace(request, body=world.one(WRONG_BODIES))
 
 
-def _spoil_content_type(world: World, request: Request) -> Request:
-    return dataclasses.replace(request, headers={**request.headers, "content-type": world.one(TYPES)})
-
-
-def _spoil_accept(world: World, request: Request) -> Request:
-    return dataclasses.replace(request, headers={**request.headers, "accept": world.one(ACCEPTS)})
+def _spoil_header(name: str, values: Sequence[str | None]) -> Spoil:
+    return lambda world, request: dataclasses.replace(request, headers={**request.headers, name: world.one(values)})
 
 
 def _spoil_version(world: World, request: Request) -> Request:
@@ -129,14 +126,7 @@ def _spoil_identity(world: World, request: Request) -> Request:
     return dataclasses.replace(request, headers=world.one(headers))
 
 
-WAYS = (
-    _spoil_body,
-    _spoil_bytes,
-    _spoil_content_type,
-    _spoil_accept,
-    _spoil_version,
-    _spoil_method,
-    _spoil_path,
-    _spoil_query,
-    _spoil_identity,
+WAYS: tuple[Spoil, ...] = (
+    *(_spoil_body, _spoil_bytes, _spoil_header("content-type", TYPES), _spoil_header("accept", ACCEPTS)),
+    *(_spoil_version, _spoil_method, _spoil_path, _spoil_query, _spoil_identity),
 )

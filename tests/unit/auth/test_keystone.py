@@ -1,6 +1,7 @@
 """The keystone strategy against a keystone that answers over HTTP."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -37,12 +38,44 @@ def served(keystone: Keystone, tmp_path: Path) -> Served:
     return Served(strategy_from(settings_for(keystone, tmp_path)))
 
 
-def test_a_valid_token_tells_user_project_and_roles(keystone: Keystone, served: Served) -> None:
-    keystone.tokens["good"] = ALICE
-    assert served.call(HTTP_X_AUTH_TOKEN="good") == 200
-    assert served.identity == Identity(
-        "alice", "p1", ("admin", "member"), user_domain_id="default", project_domain_id="default"
-    )
+OF_ALICE = Identity("alice", "p1", ("admin", "member"), user_domain_id="default", project_domain_id="default")
+OF_ROOT = Identity("root", None, ("admin",), user_domain_id="default")
+RELAYED = {"service_roles": ("service",), "service_user_id": "nova", "service_project_id": "service"}
+RELAYED |= {"service_user_domain_id": "default", "service_project_domain_id": "default"}
+
+
+@pytest.mark.parametrize(
+    ("token", "service", "identity"),
+    [
+        ("good", None, OF_ALICE),
+        ("domain", None, replace(OF_ROOT, domain_id="d1")),
+        # An expired token is good when a service relays it.
+        ("old", "nova", replace(OF_ALICE, roles=("admin",), **RELAYED)),
+        # The middleware sets one header for both tokens, so the service's scope would hide the caller's.
+        ("system", "nova", replace(OF_ROOT, system_scope="all", **RELAYED)),
+    ],
+)
+def test_a_token_tells_user_scope_and_roles_and_who_relays_it(
+    keystone: Keystone, served: Served, token: str, service: str | None, identity: Identity
+) -> None:
+    assert served.call(**tokens(keystone, token, service)) == 200
+    assert served.identity == identity
+
+
+def tokens(keystone: Keystone, token: str, service: str | None) -> dict[str, str]:
+    """Issue the tokens of these tests, and return the headers with those of a caller and of a service."""
+    keystone.tokens |= {"good": ALICE, "old": EXPIRED, "nova": NOVA}
+    keystone.tokens |= {"impostor": Issued("eve", roles=["member"], project="p3")}
+    keystone.tokens |= {"system": Issued("root", roles=["admin"], is_system=True)}
+    keystone.tokens |= {"domain": Issued("root", roles=["admin"], domain="d1")}
+    return {"HTTP_X_AUTH_TOKEN": token, **({"HTTP_X_SERVICE_TOKEN": service} if service else {})}
+
+
+@pytest.mark.parametrize(("token", "service"), [("unknown", None), ("old", None), ("good", "impostor")])
+def test_unknown_and_expired_tokens_and_services_without_the_role_are_401(
+    keystone: Keystone, served: Served, token: str, service: str | None
+) -> None:
+    assert served.call(**tokens(keystone, token, service)) == 401
 
 
 def test_without_a_token_the_middleware_answers_401_in_its_own_shape(served: Served) -> None:
@@ -72,44 +105,6 @@ def test_headers_that_claim_more_than_the_token_are_dropped(keystone: Keystone, 
     assert served.identity is not None
     assert (served.identity.roles, served.identity.project_id) == (("reader",), "p2")
     assert (served.identity.service_roles, served.identity.system_scope) == ((), None)
-
-
-@pytest.mark.parametrize("tokens", [("unknown", None), ("old", None), ("good", "impostor")])
-def test_unknown_and_expired_tokens_and_services_without_the_role_are_401(
-    keystone: Keystone, served: Served, tokens: tuple[str, str | None]
-) -> None:
-    keystone.tokens |= {"good": ALICE, "old": EXPIRED, "impostor": Issued("eve", roles=["member"], project="p3")}
-    token, service = tokens
-    assert served.call(HTTP_X_AUTH_TOKEN=token, **({"HTTP_X_SERVICE_TOKEN": service} if service else {})) == 401
-
-
-def test_an_expired_token_is_good_when_a_service_relays_it(keystone: Keystone, served: Served) -> None:
-    keystone.tokens |= {"old": EXPIRED, "nova": NOVA}
-    assert served.call(HTTP_X_AUTH_TOKEN="old", HTTP_X_SERVICE_TOKEN="nova") == 200
-    assert served.identity is not None
-    assert (served.identity.user_id, served.identity.service_roles) == ("alice", ("service",))
-    assert served.identity.service_user_id == "nova"
-
-
-def test_system_scope_is_the_tokens_even_if_a_service_relays_it(keystone: Keystone, served: Served) -> None:
-    """The middleware sets one header for both tokens, so the service's scope would hide the caller's."""
-    keystone.tokens |= {"system": Issued("root", roles=["admin"], is_system=True), "nova": NOVA}
-    assert served.call(HTTP_X_AUTH_TOKEN="system", HTTP_X_SERVICE_TOKEN="nova") == 200
-    assert served.identity is not None
-    assert served.identity.system_scope == "all"
-
-
-def test_a_domain_scoped_token_tells_its_domain(keystone: Keystone, served: Served) -> None:
-    keystone.tokens["domain"] = Issued("root", roles=["admin"], domain="d1")
-    served.call(HTTP_X_AUTH_TOKEN="domain")
-    assert served.identity is not None
-    assert (served.identity.domain_id, served.identity.project_id) == ("d1", None)
-
-
-def test_a_token_is_checked_once_and_then_remembered(keystone: Keystone, served: Served) -> None:
-    keystone.tokens["good"] = ALICE
-    assert [served.call(HTTP_X_AUTH_TOKEN="good") for _ in range(3)] == [200] * 3
-    assert keystone.validated == ["good"]
 
 
 def test_a_keystone_that_fails_or_is_gone_is_a_refusal_of_ours_not_a_crash(keystone: Keystone, served: Served) -> None:

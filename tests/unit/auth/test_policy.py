@@ -30,9 +30,17 @@ def settings_in(directory: Path, **variables: str) -> Settings:
     return load([str(directory / "placement.conf")], variables, search=False)
 
 
-def policy_in(directory: Path, **variables: str) -> Policy:
-    """Return the policy of a server with this configuration directory, whose clock stands still."""
+def policy_in(directory: Path, *rules: str, **variables: str) -> Policy:
+    """Return the policy of a server with this configuration directory and policy file, whose clock stands still."""
+    if rules:
+        write(directory / "policy.yaml", *rules)
     return Policy(settings_in(directory, **variables), operations(), clock=lambda: 1000.0)
+
+
+def write(file: Path, *rules: str) -> None:
+    """Write a policy file: each rule is a name and a check."""
+    pairs = zip(rules[::2], rules[1::2], strict=True)
+    file.write_text("".join(f'"{rule}": "{check}"\n' for rule, check in pairs))
 
 
 def allows(policy: Policy, rule: str, identity: Identity, **target: Any) -> bool:
@@ -93,8 +101,7 @@ def test_an_administrator_reshapes_under_the_old_defaults_only(
 def test_a_caller_without_a_project_scope_may_do_nothing(
     tmp_path: Path, new_defaults: str, scope: dict[str, str]
 ) -> None:
-    (tmp_path / "policy.yaml").write_text(f'"{LIST}": "@"\n')
-    policy = policy_in(tmp_path, OS_OSLO_POLICY__ENFORCE_NEW_DEFAULTS=new_defaults)
+    policy = policy_in(tmp_path, LIST, "@", OS_OSLO_POLICY__ENFORCE_NEW_DEFAULTS=new_defaults)
     caller = Identity("root", None, ("admin", "service", "reader"), **scope)
     assert not any(allows(policy, rule, caller) for rule in [*GENERAL_RULES, USAGES, OWN_SHARE, JOURNAL, RESHAPE])
 
@@ -108,8 +115,7 @@ def test_the_refusal_names_the_rule_and_one_that_nobody_declared_is_an_error(pol
 
 
 def test_policy_yaml_beside_the_configuration_overrides_single_rules(tmp_path: Path) -> None:
-    (tmp_path / "policy.yaml").write_text(f'"{LIST}": "role:auditor"\n')
-    policy = policy_in(tmp_path)
+    policy = policy_in(tmp_path, LIST, "role:auditor")
     assert allows(policy, LIST, Identity("eve", "p1", ("Auditor",)))
     assert not allows(policy, LIST, ADMIN)
     assert allows(policy, "placement:resource_providers:show", ADMIN)
@@ -118,7 +124,7 @@ def test_policy_yaml_beside_the_configuration_overrides_single_rules(tmp_path: P
 def test_policy_file_and_policy_dirs_are_taken_from_the_configuration(tmp_path: Path) -> None:
     (tmp_path / "more").mkdir()
     for name, rule, check in (("ours", LIST, "!"), ("more/10", USAGES, "role:auditor"), ("more/20", LIST, "@")):
-        (tmp_path / f"{name}.yaml").write_text(f'"{rule}": "{check}"\n')
+        write(tmp_path / f"{name}.yaml", rule, check)
     places = {"OS_OSLO_POLICY__POLICY_FILE": "ours.yaml", "OS_OSLO_POLICY__POLICY_DIRS": str(tmp_path / "more")}
     policy = policy_in(tmp_path, **places)
     assert allows(policy, LIST, NOBODY)
@@ -126,8 +132,7 @@ def test_policy_file_and_policy_dirs_are_taken_from_the_configuration(tmp_path: 
 
 
 def test_a_rule_may_ask_for_anything_that_is_known_of_the_caller(tmp_path: Path) -> None:
-    (tmp_path / "policy.yaml").write_text(f'"{LIST}": "user_id:%(user_id)s and service_roles:service"\n')
-    policy = policy_in(tmp_path)
+    policy = policy_in(tmp_path, LIST, "user_id:%(user_id)s and service_roles:service")
     relayed = Identity("alice", "p1", service_roles=("service",))
     assert allows(policy, LIST, relayed)
     assert not allows(policy, LIST, relayed, user_id="bob")
@@ -138,10 +143,10 @@ def test_a_rule_may_ask_for_anything_that_is_known_of_the_caller(tmp_path: Path)
 def test_a_changed_file_takes_effect_at_the_next_check(tmp_path: Path, place: str) -> None:
     (tmp_path / "policy.d").mkdir()
     file = tmp_path / place
-    file.write_text(f'"{LIST}": "@"\n')
+    write(file, LIST, "@")
     policy = policy_in(tmp_path)
     assert allows(policy, LIST, NOBODY)
-    file.write_text(f'"{LIST}": "!"\n')
+    write(file, LIST, "!")
     assert not allows(policy, LIST, ADMIN)
     file.unlink()
     assert allows(policy, LIST, SERVICE)
@@ -151,7 +156,7 @@ def test_a_new_file_takes_effect_within_a_second(tmp_path: Path) -> None:
     now = [1000.0]
     policy = Policy(settings_in(tmp_path), operations(), clock=lambda: now[0])
     assert not allows(policy, LIST, NOBODY)
-    (tmp_path / "policy.yaml").write_text(f'"{LIST}": "@"\n')
+    write(tmp_path / "policy.yaml", LIST, "@")
     now[0] += 1.01
     assert allows(policy, LIST, NOBODY)
 
@@ -166,25 +171,20 @@ def test_a_broken_file_stops_the_start_with_a_sentence(tmp_path: Path, text: str
 def test_a_file_that_breaks_later_leaves_the_rules_as_they_were(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    file = tmp_path / "policy.yaml"
-    file.write_text(f'"{LIST}": "@"\n')
-    policy = policy_in(tmp_path)
+    file, policy = tmp_path / "policy.yaml", policy_in(tmp_path, LIST, "@")
     assert allows(policy, LIST, NOBODY)
     file.write_text("- a list\n")
     assert [allows(policy, LIST, NOBODY) for _ in range(3)] == [True] * 3
     assert [record.levelname for record in caplog.records] == ["ERROR"]
-    file.write_text(f'"{LIST}": "!"\n')
+    write(file, LIST, "!")
     assert not allows(policy, LIST, NOBODY)
 
 
 def test_no_check_sees_half_of_the_rules_while_they_are_read_again(tmp_path: Path) -> None:
     """oslo.policy clears its rules before it reloads them, and refuses any check in between."""
-    file = tmp_path / "policy.yaml"
-    file.write_text(f'"{USAGES}": "@"\n')
-    policy = policy_in(tmp_path)
+    file, policy = tmp_path / "policy.yaml", policy_in(tmp_path, USAGES, "@")
     policy.prepare()
-    start = threading.Barrier(4)
-    done = threading.Event()
+    start, done = threading.Barrier(4), threading.Event()
     refused: list[str] = []
 
     def check() -> None:

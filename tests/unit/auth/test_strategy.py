@@ -74,21 +74,3 @@ def test_a_missing_extra_stops_the_start_with_one_sentence(
     said = output_of(START, tmp_path, OS_PLACEMENT_DATABASE__CONNECTION="sqlite://", **variables)
     assert f"pip install 'placement-server[{extra}]'" in said
     assert "\n" not in said
-
-
-LOADED = """
-import sys
-from placement.auth import Policy, strategy_from
-from placement.policies import operations
-from placement.logs import configure_logging
-from placement.settings import load
-settings = load((), {}, search=False)
-strategy_from(settings)
-Policy(settings, operations())
-large = {"keystonemiddleware", "oslo_policy", "oslo_middleware", "bcrypt", "requests", "webob"}
-print(sorted(large & set(sys.modules)))
-"""
-
-
-def test_nothing_large_is_imported_before_it_is_needed(tmp_path: Path) -> None:
-    assert output_of(LOADED, tmp_path) == "[]"
