@@ -7,10 +7,7 @@ from tests.claims import ask
 from tests.planner_hosts import (
     CANDIDATES,
     CLAIMS,
-    EIGHT_SWITCHES,
     consumer,
-    hold,
-    only,
     planned,
     provider,
     register,
@@ -18,54 +15,6 @@ from tests.planner_hosts import (
 )
 
 pytestmark = pytest.mark.any_database
-
-
-def test_seed_004_exclusively_and_on_the_same_switches(api: Api) -> None:
-    register(api, numa_nodes=EIGHT_SWITCHES)
-    hold(api, "nic1-vf", SRIOV_NET_VF=1)
-    body = {
-        "requests": {"nvidia.com/gpu": 4, "koordinator.sh/rdma": 1},
-        "device_joint_allocate": {"deviceTypes": ["gpu", "rdma"], "requiredScope": "SamePCIe"},
-        "device_allocate_hint": {"rdma": {"vfSelector": {}, "exclusivePolicy": "PCIeLevel"}},
-    }
-    assert only(api, body) == {"_gpu": "gpu4 gpu5 gpu6 gpu7", "_rdma": "nic4-vf nic5-vf nic6-vf nic7-vf"}
-    answer = ask(api, "POST", CANDIDATES, body=body)
-    taken = answer["allocation_requests"][0]["allocations"]
-    switches = [uuid_of(f"host-pcie1.{number}") for number in range(4)]
-    assert [taken[switch] for switch in switches] == [{"resources": {"CUSTOM_PCIE_LOCK": 1000}}] * 4
-    assert answer["scores"][0]["exclusive"] == dict.fromkeys(switches, "CUSTOM_PCIE_LOCK")
-
-
-@pytest.mark.parametrize(
-    ("selector", "expected"),
-    [
-        pytest.param({"matchLabels": {"type": "fakeW"}}, "nic0 nic1 nic2 nic3", id="DV-17-fakeW"),
-        pytest.param({"matchLabels": {"type": "fakeS"}}, "nic4", id="DV-17-fakeS"),
-        pytest.param(
-            {"matchExpressions": [{"key": "type", "operator": "Exists"}]}, "nic0 nic1 nic2 nic3 nic4", id="DV-17-exists"
-        ),
-        pytest.param(
-            {"matchExpressions": [{"key": "type", "operator": "In", "values": ["fakeS", "fakeX"]}]}, "nic4", id="in"
-        ),
-        pytest.param(
-            {"matchExpressions": [{"key": "type", "operator": "NotIn", "values": ["fakeW"]}]}, "nic4", id="not-in"
-        ),
-        pytest.param({"matchLabels": {"type": "fakeX"}}, None, id="DV-17-unmatched"),
-    ],
-)
-def test_dv_17_selectors_are_traits(api: Api, selector, expected) -> None:
-    nic = {"gpus": 0, "nics": 1}
-    register(api, numa_nodes=[[nic] * 5])
-    for trait in ("TYPE", "TYPE_FAKEW", "TYPE_FAKES", "TYPE_FAKEX"):
-        ask(api, "PUT", f"/traits/CUSTOM_NIC_LABEL_{trait}")
-    for number in range(5):
-        path = f"/resource_providers/{uuid_of(f'host-nic{number}')}/traits"
-        traits = ["CUSTOM_NIC_LABEL_TYPE", f"CUSTOM_NIC_LABEL_TYPE_{'FAKES' if number == 4 else 'FAKEW'}"]
-        generation = ask(api, "GET", path)["resource_provider_generation"]
-        ask(api, "PUT", path, body={"resource_provider_generation": generation, "traits": traits})
-    hint = {"rdma": {"selector": selector, "allocateStrategy": "ApplyForAll"}}
-    body = {"requests": {"rdma": 10}, "device_allocate_hint": hint}
-    assert planned(api, body) == ([] if expected is None else [{"_rdma": [f"host-{n}" for n in expected.split()]}])
 
 
 FUNCTION = {"resources": {"SRIOV_NET_VF": 1}, "vf_selector": []}

@@ -12,10 +12,11 @@ from flask import Flask
 from placement.allocators.fair_share.queues import Queue, tree_of
 from placement.domain.device_types import DeviceSettings
 from placement.settings import PlannerSettings
+from placement.settings.planner.sections import load_planner
 from placement.settings.planner.values import FairShareSettings
 from tests.api.conftest import Api, with_settings
 from tests.claims import ask, claimed, make_provider, new_uuid
-from tests.planner_hosts import CANDIDATES, names_of, only, register
+from tests.planner_hosts import CANDIDATES, hold, names_of, only, planned, register, uuid_of
 from tests.stored_clouds import StoredProvider, store_providers
 
 pytestmark = pytest.mark.any_database
@@ -146,6 +147,52 @@ DEVICES = table("devices.yaml")
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["says"]) for row in DEVICES["pods"]])
 def test_pods_of_the_document_get_the_devices_that_it_names(api: Api, row: dict[str, Any]) -> None:
     register(api, numa_nodes=DEVICES["machines"][row["machine"]])
-    assert only(api, {"pod": row["pod"]}) == row["gives"]
+    for name, amounts in row.get("holds", {}).items():
+        hold(api, name, **amounts)
+    assert_given(api, {"pod": row["pod"]}, row)
     template = {"kind": "Job", "spec": {"template": {key: row["pod"][key] for key in ("metadata", "spec")}}}
     assert only(api, {"pod": template}) == row["gives"]
+
+
+@pytest.mark.parametrize("row", [pytest.param(row, id=row["says"]) for row in DEVICES["requests"]])
+def test_values_of_annotations_get_the_devices_that_the_document_means(api: Api, row: dict[str, Any]) -> None:
+    register(api, numa_nodes=DEVICES["machines"][row.get("machine", "eight switches")])
+    for value in ("fakeX", *DEVICES["labels"]):
+        ask(api, "PUT", f"/traits/CUSTOM_NIC_LABEL_TYPE_{value.upper()}")
+    ask(api, "PUT", "/traits/CUSTOM_NIC_LABEL_TYPE")
+    for value, names in DEVICES["labels"].items() if "machine" in row else ():
+        for name in names.split():
+            path = f"/resource_providers/{uuid_of(f'host-{name}')}/traits"
+            seen = ask(api, "GET", path)
+            traits = [*seen["traits"], "CUSTOM_NIC_LABEL_TYPE", f"CUSTOM_NIC_LABEL_TYPE_{value.upper()}"]
+            ask(api, "PUT", path, body={**seen, "traits": traits})
+    assert_given(api, row["request"], row)
+
+
+def assert_given(api: Api, body: dict[str, Any], row: dict[str, Any]) -> None:
+    """Check the devices, what is taken of them, and the places that others are kept out of."""
+    if row["gives"] is None:
+        assert planned(api, body) == []
+        return
+    assert only(api, body) == row["gives"]
+    answer = ask(api, "POST", CANDIDATES, body=body)
+    taken = answer["allocation_requests"][0]["allocations"]
+    for name, resources in row.get("takes", {}).items():
+        assert taken[uuid_of(f"host-{name}")] == {"resources": resources}
+    if "exclusive" in row:
+        assert [*answer["scores"][0]["exclusive"]] == [uuid_of(f"host-{name}") for name in row["exclusive"].split()]
+
+
+@pytest.mark.parametrize("row", [pytest.param(row, id=row["says"]) for row in DEVICES["shares"]])
+def test_shares_of_gpus_are_those_of_koordinator(app: Flask, tmp_path: Path, row: dict[str, Any]) -> None:
+    file = tmp_path / "planner.yaml"
+    file.write_text(yaml.safe_dump(DEVICES["planner"]), encoding="utf-8")
+    api = with_settings(app, planner=load_planner(file))
+    ask(api, "PUT", "/resource_classes/CUSTOM_GPU_SHARE")
+    gpus = {"CUSTOM_GPU_SHARE": {"total": 100}}
+    host = StoredProvider(new_uuid(), "host", None, {}, [])
+    store_providers(api.database, [host, *[StoredProvider(new_uuid(), f"gpu{n}", host.uuid, gpus, []) for n in (0, 1)]])
+    (candidate,) = ask(api, "POST", CANDIDATES, body={"requests": row["requests"]})["allocation_requests"]
+    names = names_of(api)
+    taken = {names[uuid]: amounts["resources"] for uuid, amounts in candidate["allocations"].items()}
+    assert taken == {name: {"CUSTOM_GPU_SHARE": amount} for name, amount in row["takes"].items()}
