@@ -186,12 +186,7 @@ class NodeScorer:
     """
 
     def __init__(
-        self,
-        profile: Profile,
-        requested: NodeAmounts,
-        node_classes: Iterable[str] = (),
-        *,
-        own: OwnPart | None = None,
+        self, profile: Profile, requested: NodeAmounts, node_classes: Iterable[str] = (), *, own: OwnPart | None = None
     ) -> None:
         demand = asked_amounts(requested)
         universe, part = {*node_classes, *demand}, own or OwnPart.exactly(demand)

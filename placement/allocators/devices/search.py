@@ -12,16 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
 from placement.allocators import Budget
-from placement.allocators.devices.request import (
-    Device,
-    DeviceOption,
-    Group,
-    Host,
-    InOnePlace,
-    Joint,
-    Request,
-    nesting,
-)
+from placement.allocators.devices.request import Device, DeviceOption, Group, Host, InOnePlace, Joint, Request, nesting
 from placement.allocators.devices.tables import NO_PRUNING, Costs, Counter, Counters, Pruning, Table, Tables
 
 Closing = Callable[[int], int | None]
@@ -36,13 +27,7 @@ class PlaceRules:
     """
 
     def __init__(
-        self,
-        request: Request,
-        levels: Sequence[str],
-        costs: Costs,
-        *,
-        partial: tuple[int, ...],
-        max_ways: int,
+        self, request: Request, levels: Sequence[str], costs: Costs, *, partial: Sequence[int], max_ways: int
     ) -> None:
         self._request = request
         self._costs = costs
@@ -243,16 +228,16 @@ class Knapsack:
         for option in options:
             self._options[option.device.name].append(option)
         self._devices = [of_device[0].device for of_device in self._options.values()]
-        self._rules = PlaceRules(
-            request, host.levels, costs, partial=_partial_levels(host, self._devices), max_ways=max_ways
-        )
+        # Where some devices are in no place, touching none is free, but so is touching the first: states tell which.
+        counted = range(len(host.levels) - host.uncounted)
+        partial = [level for level in counted if len({device.path[level] is None for device in self._devices}) > 1]
+        self._rules = PlaceRules(request, host.levels, costs, partial=partial, max_ways=max_ways)
         self._own_costs = _own_costs(host, request, options, costs)
         supply = Counts([option.group for option in options])
         self._spare = [supply[index] - group.count for index, group in enumerate(request.groups)]
         nested = nesting({device.path for device in self._devices}, len(host.levels))
         order = range(len(host.levels)) if nested is None else nested
-        counted = len(host.levels) - host.uncounted
-        self._order = [level for level in order if level < counted or self._rules.rules_at(level)]
+        self._order = [level for level in order if level in counted or self._rules.rules_at(level)]
         paths = {(device.whole, device.path) for device in host.devices}
         is_divided = self._rules.by_card and len(paths) > len({card for card, _path in paths})
         self._is_exact = nested is not None and not is_divided
@@ -349,15 +334,6 @@ class Knapsack:
 def _limit_in_a_place(group: Group) -> int:
     """Return how many devices a group that is counted by places takes at most in one: one, or all that it wants."""
     return max(group.count, group.stands_for)
-
-
-def _partial_levels(host: Host, devices: Sequence[Device]) -> tuple[int, ...]:
-    """Return the counted levels at which some devices are in a place and others in none.
-
-    At these, touching no place is free, but so is touching the first one. So states tell whether any is touched.
-    """
-    counted = range(len(host.levels) - host.uncounted)
-    return tuple([level for level in counted if len({device.path[level] is None for device in devices}) > 1])
 
 
 def _own_costs(host: Host, request: Request, options: Sequence[DeviceOption], costs: Costs) -> list[int]:

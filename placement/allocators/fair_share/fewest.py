@@ -70,8 +70,8 @@ class FewestSearch:
         self._purses = choices.purses
         self._budget = budget
         self._fits = fits
-        self._counts: dict[int, int] = {}
-        """Kind -> how many of it are taken at present."""
+        self._counts = [0] * len(choices.kinds)
+        """How many of each kind are taken at present."""
         self._worth: Worth = 0
         self._taken = [[0] * len(purse) for purse in choices.purses]
         self._taken_bound = [[0] * len(purse) for purse in choices.purses]
@@ -156,9 +156,8 @@ class FewestSearch:
 
     def _take(self, number: int, count: int) -> None:
         """Take this many more of a kind; a negative count puts them back."""
-        kind, before = self._kinds[number], self._counts.get(number, 0)
-        after = before + count
-        self._counts[number] = after
+        kind, before = self._kinds[number], self._counts[number]
+        self._counts[number] = after = before + count
         self._worth += sum(kind.values[before:after]) - sum(kind.values[after:before])
         self._needed = [need - count * gives for need, gives in zip(self._needed, kind.gives, strict=True)]
         for purse in kind.purses:
@@ -169,21 +168,18 @@ class FewestSearch:
 
     def _take_exactly(self, numbers: Sequence[int]) -> bool:
         """Take one of each of these, and nothing else, and tell whether it is enough."""
-        for number, count in [*self._counts.items()]:
-            self._take(number, -count)
-        self._counts.clear()
+        for number, count in enumerate(self._counts):
+            if count:
+                self._take(number, -count)
         for number in numbers:
             self._take(number, 1)
         return self._is_enough and self._is_accepted()
-
-    def _choice(self) -> tuple[int, ...]:
-        return tuple([self._counts.get(number, 0) for number in range(len(self._kinds))])
 
     def _is_accepted(self, counts: Sequence[int] | None = None) -> bool:
         """Ask the oracle about these counts, by default about what is taken."""
         if self._fits is None:
             return True
-        return self._budget.take(QUESTION) and self._fits(self._choice() if counts is None else counts)
+        return self._budget.take(QUESTION) and self._fits(tuple(self._counts) if counts is None else counts)
 
     def _in_order(self, queue: Iterator[int]) -> CostedChoice | None:
         """Take things in some order until it fits, then put back what is not needed, the most valuable first."""
@@ -200,35 +196,33 @@ class FewestSearch:
             length = bisect_left(range(1, len(taken)), 1, key=lambda length: self._take_exactly(taken[:length])) + 1
             self._take_exactly(taken[:length])
             kept: set[int] = set()
-            while droppable := [number for number, count in self._counts.items() if count and number not in kept]:
-                dearest = min(
-                    droppable, key=lambda number: (-self._kinds[number].values[self._counts[number] - 1], number)
-                )
+            while droppable := [number for number, count in enumerate(self._counts) if count and number not in kept]:
+                last = {number: self._kinds[number].values[self._counts[number] - 1] for number in droppable}
+                dearest = max(droppable, key=last.__getitem__)
                 self._take(dearest, -1)
                 if not (self._is_enough and self._is_accepted()):
                     self._take(dearest, 1)
                     kept.add(dearest)
-            choice = (sum(self._counts.values()), self._worth), self._choice()
+            choice = (sum(self._counts), self._worth), tuple(self._counts)
         self._take_exactly(())
         return choice
 
     def _by_size(self) -> Iterator[int]:
         """Yield the kind of each thing: those first that give most of what is still needed, then the least valuable."""
-        remaining = dict.fromkeys(range(len(self._kinds)))
-        while remaining:
+        is_sorted = False
+        while not is_sorted:
             needed = [max(need, 0) for need in self._needed]
             things: list[tuple[float, Worth, int]] = []
-            for number in remaining:
-                kind, taken = self._kinds[number], self._counts.get(number, 0)
+            for number, kind in enumerate(self._kinds):
                 shares = [min(gives / need, 1.0) for gives, need in zip(kind.gives, needed, strict=True) if need]
                 if size := sum(shares):
-                    things += [(-size, value, number) for value in kind.values[taken:]]
-            remaining = {}
+                    things += [(-size, value, number) for value in kind.values[self._counts[number] :]]
+            is_sorted = True
             for _size, _value, number in sorted(things):
                 yield number
                 if [need > 0 for need in self._needed] != [need > 0 for need in needed]:
                     # A need that has been met no longer counts, so what is left has to be sorted anew.
-                    remaining = dict.fromkeys(range(len(self._kinds)))
+                    is_sorted = False
                     break
 
     def _extend(self, start: int, remaining: int) -> None:
@@ -237,7 +231,7 @@ class FewestSearch:
             return
         if not remaining:
             if self._is_accepted():
-                self._best = self._worth, self._choice()
+                self._best = self._worth, tuple(self._counts)
             return
         number = self._order[start]
         for more in range(self.room(number, min(remaining, len(self._kinds[number].values))), -1, -1):

@@ -4,12 +4,6 @@
 is fair if its turn comes while it still fits. ``overdraft`` is for when nobody says who waits: all are assumed to want
 more of what they use, and what the taker holds is compared with what it is entitled to (``entitlement``). Both rest on
 the same entitlements, so that whoever is next passes both.
-
->>> from placement.allocators.fair_share.tree import Branch, Leaf
->>> shares = FairShares(Branch("root", (Leaf("ann"), Leaf("bob"))), {"gpu": 4}, usage={"root/ann": {"gpu": 2}})
->>> claim, waiting = (Competitor(leaf, Task({"gpu": 1}, 2)) for leaf in ("root/ann", "root/bob"))
->>> decide(shares, claim, competitors=[waiting]).reason
-'others first'
 """
 
 from bisect import bisect_left
@@ -230,16 +224,15 @@ def _given_back(taken: Mapping[str, Amounts]) -> dict[str, Amounts]:
 
 def _comes_first(shares: FairShares, taken: Mapping[str, Amounts], path: str) -> bool:
     """Tell whether all leaves below a node that took something would be next without the last unit of it."""
-    takers = [
-        leaf for leaf, amounts in taken.items() if f"{leaf}/".startswith(f"{path}/") and max(amounts.values()) > 0
-    ]
     given_back = _given_back(taken)
     with shares.restored():
         for leaf in shares.leaves():
             holds = added(shares.usage(leaf), given_back.get(leaf, {}))
             shares.want(leaf, {name: 1 for name, amount in holds.items() if amount})
-        for leaf in takers:
+        for leaf in [leaf for leaf in taken if f"{leaf}/".startswith(f"{path}/")]:
             unit = {name: 1 for name, amount in taken[leaf].items() if amount > 0}
+            if not unit:
+                continue
             with shares.restored():
                 shares.use(leaf, added(shares.usage(leaf), dict.fromkeys(unit, -1)))
                 shares.want(leaf, unit)

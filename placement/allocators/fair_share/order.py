@@ -41,12 +41,6 @@ def order(shares: FairShares, leaves: Iterable[str]) -> list[Turn]:
     Two leaves are compared from the top of the tree down. At each level an unblocked node precedes a blocked one, then
     the smaller weighted share wins; equal shares move on to the next level. The final tie-break is the position in the
     tree, which follows the natural order of names. KeyError if a leaf is not in the tree.
-
-    >>> from placement.allocators.fair_share.tree import Branch, Leaf
-    >>> shares = FairShares(Branch("root", (Leaf("a"), Leaf("b"))), {"cpu": 10}, usage={"root/a": {"cpu": 1}})
-    >>> want(shares, dict.fromkeys(["root/a", "root/b"], {"cpu": 1}))
-    >>> [(turn.leaf.path, turn.behind and turn.behind.reason) for turn in order(shares, ["root/a", "root/b"])]
-    [('root/b', None), ('root/a', 'share')]
     """
     ranked = sorted(leaves, key=shares.rank)
     behind = [None, *[_behind(shares, leaf, before) for before, leaf in pairwise(ranked)]]
@@ -94,11 +88,7 @@ class Filling:
 
 
 def fill(
-    shares: FairShares,
-    pending: Mapping[str, Sequence[Task]],
-    *,
-    steps: int = MAX_STEPS,
-    until: str | None = None,
+    shares: FairShares, pending: Mapping[str, Sequence[Task]], *, steps: int = MAX_STEPS, until: str | None = None
 ) -> Filling:
     """Hand out pending tasks to whoever is next, as long as one fits. Leaves ``shares`` in the final state.
 

@@ -115,9 +115,8 @@ class ClaimRights:
 
     def may_ask(self, leaf: str, value: Number) -> bool:
         """Tell whether something of a leaf, worth this much, may go, as far as the claimant is entitled to it."""
-        if self.priority is None or value > self.priority:
-            return self.priority is None and self._may_give(leaf)
-        return self._may_give(leaf) or self.is_free(leaf, value)
+        is_important = self.priority is not None and value > self.priority
+        return not is_important and (self._may_give(leaf) or self.is_free(leaf, value))
 
     def _gives(self, leaf: str) -> bool:
         return any([path.count(SEPARATOR) > self._first_entitled for path in self.keepers(leaf)[:1]])
@@ -151,10 +150,8 @@ class ClaimRights:
         partings = []
         for giver in sorted({self.keepers(leaf)[0] for leaf in dict.fromkeys(leaves) if self.keepers(leaf)}):
             claimant, used = way(self.claimant)[len(way(giver)) - 1], self._shares.usage(giver)
-            entitled = [
-                {name: float(amount) for name, amount in self._entitlements.amounts(path).items()}
-                for path in (claimant, giver)
-            ]
+            amounts = [self._entitlements.amounts(path).items() for path in (claimant, giver)]
+            entitled = [{name: float(amount) for name, amount in items} for items in amounts]
             holds = {name: used[name] for name in self.classes}
             partings.append(Parting(claimant, giver, self._with_claim(claimant), entitled[0], holds, entitled[1]))
         return tuple(partings)

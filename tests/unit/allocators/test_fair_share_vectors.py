@@ -179,10 +179,7 @@ def test_hd17_a_weight_below_one_counts_as_it_is() -> None:
 
 @pytest.mark.parametrize(
     ("held", "wanted"),
-    [
-        pytest.param({}, "g", id="HD-18-holds-nothing"),
-        pytest.param({"c": 2}, "cg", id="HD-19-holds-another-class"),
-    ],
+    [pytest.param({}, "g", id="HD-18-holds-nothing"), pytest.param({"c": 2}, "cg", id="HD-19-holds-another-class")],
 )
 def test_a_leaf_is_blocked_by_what_it_wants_not_by_what_it_holds(held, wanted) -> None:
     """W: Volcano checks what it holds, so a queue that nobody can serve stays first in the order."""

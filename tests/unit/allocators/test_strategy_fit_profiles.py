@@ -62,10 +62,7 @@ REFUSED = [
     (lambda: Sra(["PGPU"]), "resources: expected a mapping of at least one resource class, found ['PGPU']"),
     (lambda: Fit({"VCPU": 1}), "resources.VCPU: expected a type and a weight, found 1"),
     (lambda: Proportional({"PGPU": {}}), "reserve.PGPU: expected a mapping of at least one resource class, found {}"),
-    (
-        lambda: Proportional({"PGPU": {"A*": 1}}),
-        "reserve.PGPU.A*: expected one other class, not a family, found 'A*'",
-    ),
+    (lambda: Proportional({"PGPU": {"A*": 1}}), "reserve.PGPU.A*: expected one other class, not a family, found 'A*'"),
 ]
 
 
