@@ -1,5 +1,6 @@
 """Plans under an overlay in small random clouds, compared with plans in the cloud that it describes."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
@@ -23,20 +24,19 @@ OPTIONS = PlannerOptions(RankingProfile(), LEVELS, LOCKS)
 
 @pytest.mark.any_database
 def test_a_plan_under_an_overlay_is_the_plan_of_the_cloud_that_it_describes(
-    database: Database, is_long: bool, request: pytest.FixtureRequest
+    database: Database, seeds: Callable[..., range]
 ) -> None:
     make_names(database)
-    first = 1000 * request.config.getoption("--seed")
-    for seed in range(first, first + CLOUDS * (40 if is_long else 1)):
+    for seed in seeds(CLOUDS, times=40):
         chance = Random(seed)
         cloud = random_cloud(chance)
         meant = {id_: changed(chance, node) for id_, node in cloud.items()}
         requests = [random_request(chance) for _ in range(REQUESTS)]
         load(database, cloud)
         options = replace(OPTIONS, profile=chance.choice((RankingProfile(), PACKED)))
-        found = [answer(database, one, options, overlay(cloud, meant)) for one in requests]
+        planned = [answer(database, each, options, overlay(cloud, meant)) for each in requests]
         load(database, meant)
-        assert found == [answer(database, one, options, Overlay()) for one in requests], seed
+        assert planned == [answer(database, each, options, Overlay()) for each in requests], seed
 
 
 def changed(chance: Random, node: Node) -> Node:

@@ -83,13 +83,6 @@ def test_a_time_of_which_nothing_is_known_is_told(demo: None, visitor: Visitor, 
     assert told in page.text
 
 
-def test_who_may_not_read_the_journal_sees_the_page_without_it(app: Flask, demo: None):
-    reader = Visitor(app, headers={"x-auth-token": "somebody:blue", "x-roles": "reader"})
-    for path in ("/ui/", PAGE + uuid_of("compute1")):
-        response = reader.open(path)
-        assert response.status_code == 403 or "What changed" not in response.text
-
-
 def test_without_a_journal_pages_do_not_speak_of_it(database_url: str):
     with serving(database_url, journal=JournalSettings(enabled=False)) as silent:
         provider = make_provider(silent, VCPU=8)

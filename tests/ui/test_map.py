@@ -17,7 +17,7 @@ from placement.store.console.consumers import roots_of_project
 from placement.store.journal.reading import EntryFilter
 from placement.ui.map_address import look_back
 from tests import clouds
-from tests.api.conftest import Api
+from tests.api.conftest import Api, with_settings
 from tests.api.test_statement_counts import statements
 from tests.clouds import provider
 from tests.stored_clouds import stored
@@ -309,39 +309,35 @@ def test_a_map_with_all_that_it_can_show(visitor: Visitor, app: Flask):
     assert words(visitor.page(f"/ui/map?at={before}"))["two"] == "0 %"
 
 
-class TestLarge:
-    """The size of a page, and the number of its statements."""
+LARGE = ("/ui/map", f"/ui/map?query={quote(GPU)}", f"/ui/map?query={quote(GPU)}&project=blue&class=PGPU")
 
-    PATHS = ("/ui/map", f"/ui/map?query={quote(GPU)}", f"/ui/map?query={quote(GPU)}&project=blue&class=PGPU")
 
-    @pytest.fixture
-    def settings(self, settings: Settings) -> Settings:
-        """With as many racks as the cloud has."""
-        return replace(settings, planner=replace(settings.planner, aggregates=kinds(5, 90)))
+def sent(app: Flask) -> list[tuple[int, int]]:
+    """Return the number of statements and bytes for each map of a large cloud."""
+    visitor, costs = Visitor(app), []
+    for path in LARGE:
+        visitor.open(path)  # names are looked up once
+        with statements(app) as seen:
+            response = visitor.open(path)
+        assert response.status_code == 200
+        costs.append((len(seen), len(response.data)))
+    return costs
 
-    def sent(self, app: Flask) -> list[tuple[int, int]]:
-        """Return the number of statements and bytes for each map."""
-        visitor, found = Visitor(app), []
-        for path in self.PATHS:
-            visitor.open(path)  # names are looked up once
-            with statements(app) as seen:
-                response = visitor.open(path)
-            assert response.status_code == 200
-            found.append((len(seen), len(response.data)))
-        return found
 
-    def test_a_thousand_hosts_fit_into_150_kb_and_more_are_folded_by_zone(self, app: Flask):
-        database = app.extensions["placement"].database
-        fill_racks(database, 1000, zones=5, sparse=True)
-        few = self.sent(app)
-        assert max(size for _, size in few) < 150_000
-        assert max(count for count, _ in few) <= MAX_STATEMENTS
-        assert len(cells(Visitor(app).page("/ui/map"))) == 1000
-        fill_racks(database, 2001, zones=5, after=1000, sparse=True)
-        many = self.sent(app)
-        assert [count for count, _ in many] == [count for count, _ in few]
-        assert max(size for _, size in many) < 30_000
-        page = Visitor(app).page(self.PATHS[1])
-        assert cells(page) == []
-        assert "zone eu-west-1a" in page.text
-        assert len(cells(Visitor(app).page("/ui/map?group=eu-west-1b"))) == 200
+def test_a_thousand_hosts_fit_into_150_kb_and_more_are_folded_by_zone(app: Flask, settings: Settings):
+    """With as many racks as the cloud has."""
+    app = with_settings(app, planner=replace(settings.planner, aggregates=kinds(5, 90))).app
+    database = app.extensions["placement"].database
+    fill_racks(database, 1000, zones=5, sparse=True)
+    few = sent(app)
+    assert max(size for _, size in few) < 150_000
+    assert max(count for count, _ in few) <= MAX_STATEMENTS
+    assert len(cells(Visitor(app).page("/ui/map"))) == 1000
+    fill_racks(database, 2001, zones=5, after=1000, sparse=True)
+    many = sent(app)
+    assert [count for count, _ in many] == [count for count, _ in few]
+    assert max(size for _, size in many) < 30_000
+    page = Visitor(app).page(LARGE[1])
+    assert cells(page) == []
+    assert "zone eu-west-1a" in page.text
+    assert len(cells(Visitor(app).page("/ui/map?group=eu-west-1b"))) == 200

@@ -1,6 +1,6 @@
 """Gangs on a fabric, compared with brute force."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import permutations, product
 from random import Random
 
@@ -14,6 +14,7 @@ from placement.allocators.fabric.search import MembersByKind, Mix, Posting, Site
 from tests.examples import examples
 
 INSTANCES = 60
+Seeds = Callable[..., range]
 
 
 class Instance:
@@ -82,44 +83,45 @@ def summed(postings: list[Posting]) -> Mix:
 
 
 @pytest.mark.parametrize("most_places", [1, 2, 3])
-def test_a_gang_is_in_the_fewest_places_and_on_the_fewest_sites(
-    most_places: int, is_long: bool, request: pytest.FixtureRequest
-) -> None:
-    first = 100_000 * request.config.getoption("--seed")
-    for seed in range(first, first + INSTANCES * (100 if is_long else 1)):
-        one = Instance(Random(seed))
-        ways = [way for way in one.ways(one.gang.members) if worth(way)[0] <= most_places]
+def test_a_gang_is_in_the_fewest_places_and_on_the_fewest_sites(most_places: int, seeds: Seeds) -> None:
+    for seed in seeds(INSTANCES, times=100):
+        instance = Instance(Random(seed))
+        ways = [way for way in instance.ways(instance.gang.members) if worth(way)[0] <= most_places]
         budget = Budget(10_000)
-        found = Fabric(one.sites, one.gang, one.holds).together(most_places=most_places, budget=budget)
+        postings = Fabric(instance.sites, instance.gang, instance.holds).together(
+            most_places=most_places, budget=budget
+        )
         assert not budget.was_hit
-        if found is None:
+        if postings is None:
             assert ways == [], seed
             continue
         best = min(map(worth, ways))
-        assert one.is_way(found), seed
-        assert summed(found) == one.gang.members, seed
-        assert worth(found) == best, seed
-        if len(one.gang.members) == 1:
-            assert one.order(found) == min(one.order(way) for way in ways if worth(way) == best), seed
+        assert instance.is_way(postings), seed
+        assert summed(postings) == instance.gang.members, seed
+        assert worth(postings) == best, seed
+        if len(instance.gang.members) == 1:
+            assert instance.order(postings) == min(instance.order(way) for way in ways if worth(way) == best), seed
 
 
-def test_each_group_has_a_place_of_its_own(is_long: bool, request: pytest.FixtureRequest) -> None:
-    first = 100_000 * request.config.getoption("--seed")
-    for seed in range(first, first + INSTANCES * (100 if is_long else 1)):
-        one = Instance(Random(seed))
-        for site in one.sites:
+def test_each_group_has_a_place_of_its_own(seeds: Seeds) -> None:
+    for seed in seeds(INSTANCES, times=100):
+        instance = Instance(Random(seed))
+        for site in instance.sites:
             site.part = None
-        groups = [one.gang.members, one.chance.choice([one.gang.members, (1,) * len(one.gang.members)])]
-        one.gang = MembersByKind(tuple(map(max, *groups)), one.gang.amounts)
-        ways = [[way for way in one.ways(group) if worth(way)[0] == 1] for group in groups]
+        groups = [
+            instance.gang.members,
+            instance.chance.choice([instance.gang.members, (1,) * len(instance.gang.members)]),
+        ]
+        instance.gang = MembersByKind(tuple(map(max, *groups)), instance.gang.amounts)
+        ways = [[way for way in instance.ways(group) if worth(way)[0] == 1] for group in groups]
         pairs = [pair for pair in product(*ways) if pair[0][0][0].place != pair[1][0][0].place]
-        found = Fabric(one.sites, one.gang, one.holds).together_each(groups, budget=Budget(10_000))
-        if found is None:
+        postings = Fabric(instance.sites, instance.gang, instance.holds).together_each(groups, budget=Budget(10_000))
+        if postings is None:
             assert pairs == [], seed
             continue
-        assert one.is_way(found), seed
-        assert summed(found) == tuple(map(sum, zip(*groups, strict=True))), seed
-        assert worth(found) == min(worth([*left, *right]) for left, right in pairs), seed
+        assert instance.is_way(postings), seed
+        assert summed(postings) == tuple(map(sum, zip(*groups, strict=True))), seed
+        assert worth(postings) == min(worth([*left, *right]) for left, right in pairs), seed
 
 
 def test_members_who_want_the_same_are_placed_without_going_back() -> None:
