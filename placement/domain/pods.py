@@ -7,7 +7,7 @@ https://kubernetes.io/docs/tasks/configure-pod-container/assign-pod-level-resour
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
 from typing import Any
@@ -129,19 +129,19 @@ def _mappings(value: Any, where: PodPath) -> Iterator[tuple[PodPath, PodDocument
         yield (*where, index), entry
 
 
+@dataclass
 class _PodReader:
     """Reads one pod, and notes what is not applied."""
 
-    def __init__(self, devices: DeviceSettings, where: PodPath, *, ignores_unknown: bool) -> None:
-        self._devices = devices
-        self._where = where
-        self._ignores_unknown = ignores_unknown
-        self._ignored: list[str] = []
+    devices: DeviceSettings
+    where: PodPath
+    ignores_unknown: bool
+    _ignored: list[str] = field(default_factory=list)
 
     def read(self, pod: PodDocument, around: Iterable[str]) -> PastedPod:
         """Return what the pod requests."""
         self._ignored += around
-        spec, where = pod.get("spec"), (*self._where, "spec")
+        spec, where = pod.get("spec"), (*self.where, "spec")
         if not isinstance(spec, Mapping) or not spec.get("containers"):
             raise InvalidAt((*where, "containers"), "A pod has one container or more.")
         words = {REQUESTS: self._requests(spec, where), **self._annotations(pod)}
@@ -168,7 +168,7 @@ class _PodReader:
         running.add(self._quantities(spec.get("overhead"), (*where, "overhead")))
         requests: dict[str, Fraction] = {}
         for name, amount in running.items():
-            resource = name if type_of(name, self._devices) else self._devices.host.get(name, name)
+            resource = name if type_of(name, self.devices) else self.devices.host.get(name, name)
             requests[resource] = requests.get(resource, Fraction()) + amount
         return {name: ceil(amount) for name, amount in requests.items() if amount}
 
@@ -199,8 +199,8 @@ class _PodReader:
     def _quantities(self, amounts: Any, where: PodPath) -> PodQuantities:
         quantities = {}
         for name, quantity in _mapping(amounts, where).items():
-            resource_class = name if type_of(name, self._devices) else self._devices.host.get(name, name)
-            if not is_requestable(resource_class, self._devices):
+            resource_class = name if type_of(name, self.devices) else self.devices.host.get(name, name)
+            if not is_requestable(resource_class, self.devices):
                 self._note_condition((*where, name), "No device type and no class stands for it under devices")
                 continue
             try:
@@ -210,7 +210,7 @@ class _PodReader:
         return quantities
 
     def _annotations(self, pod: PodDocument) -> dict[str, Any]:
-        where = (*self._where, "metadata")
+        where = (*self.where, "metadata")
         metadata = _mapping(pod.get("metadata"), where)
         for part in ("annotations", "labels"):
             for name, value in _mapping(metadata.get(part), (*where, part)).items():
@@ -244,7 +244,7 @@ class _PodReader:
     def _trait_of(self, where: PodPath, expression: PodDocument) -> Iterator[str]:
         key, operator = str(expression.get("key")), expression.get("operator")
         values = expression.get("values") or []
-        if (prefix := self._devices.labels.get(key)) is None:
+        if (prefix := self.devices.labels.get(key)) is None:
             self._note_condition(where, f"No trait stands for the label {key} under devices.labels")
         elif operator in ("Exists", "DoesNotExist"):
             yield ("!" if operator == "DoesNotExist" else "") + prefix.rstrip("_")
@@ -258,7 +258,7 @@ class _PodReader:
 
     def _note_condition(self, path: PodPath, reason: str = "This condition is not applied") -> None:
         """Note a condition that is not applied; InvalidAt unless such conditions are to be ignored."""
-        if not self._ignores_unknown:
+        if not self.ignores_unknown:
             raise InvalidAt(path, f"{reason}; {IGNORE} leaves it out.")
         self._note(path)
 

@@ -20,6 +20,7 @@ from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.compose.slots import RequestBudget
 from placement.candidates.ranking import Key, TreeScores, amounts_of
 from placement.candidates.tree_order import KeyOrder, KeyQueue, kept_order
+from placement.candidates.tree_reader import TreeReader
 from placement.domain.search_plan import NamedIds, Plan, plan_for
 from placement.domain.tree import Tree
 from placement.services.allocation_candidates import Answer, CandidateQuestion, answer_to
@@ -103,9 +104,10 @@ def written_answer(
         return None
     amounts, families = amounts_of(plan), cloud.classes_in_families(ranking.profile)
     scores = TreeScores(amounts, replace(ranking, seed=None), families)
-    search = _SearchOfWritten(tx, plan, ids, question=question, write=form.write, scores=scores, before=before)
-    order, answer = kept_order(search.reader, scores, cloud.kept), None
-    if order is not None and not search.reader.shares and (limit or len(order) <= MAX_WITHOUT_LIMIT):
+    reader = cloud.reader(plan, ids, with_places=any(ids.levels), adds_up=True)
+    search = _SearchOfWritten(tx, question, form.write, reader, scores, before)
+    order, answer = kept_order(reader, scores, cloud.kept), None
+    if order is not None and not reader.shares and (limit or len(order) <= MAX_WITHOUT_LIMIT):
         if not ranking.is_certain:
             order = KeyOrder(TreeScores(amounts, ranking, families).shuffled(order.keys), order.among)
         answer = search.answer(order)
@@ -160,59 +162,52 @@ def _texts_before(tx: Transaction, key: Hashable, ids: NamedIds) -> _KeptTexts |
     return replace(before, trees={root: tree for root, tree in before.trees.items() if root not in kept.changed})
 
 
+@dataclass
 class _SearchOfWritten:
     """The search of ``candidates.search``, over written trees; writes those whose texts are not known."""
 
-    def __init__(
-        self,
-        tx: Transaction,
-        plan: Plan,
-        ids: NamedIds,
-        *,
-        question: CandidateQuestion,
-        write: Write,
-        scores: TreeScores,
-        before: _KeptTexts,
-    ) -> None:
-        self._tx = tx
-        self._plan = plan
-        self._question = question
-        self._write = write
-        self._scores = scores
-        self._before = before
-        self._steps_of_tree = MAX_COMBINATIONS * (len(plan.slots) + 2)
-        self._can_all_be_written = True
-        self._number = 0
-        self._classes, self._traits = before.classes, before.traits
-        self.reader = cloud_in(tx).reader(plan, ids, with_places=any(ids.levels), adds_up=True)
-        """Reads the trees that can serve the request."""
-        self.new: dict[int, WrittenTree | None] = {}
-        """The trees that were written, by root; None for nothing."""
-        self._used: dict[int, WrittenTree | None] = {}
+    tx: Transaction
+    question: CandidateQuestion
+    write: Write
+    reader: TreeReader
+    scores: TreeScores
+    before: _KeptTexts
+    new: dict[int, WrittenTree | None] = field(default_factory=dict)
+    """The trees that were written, by root; None for nothing."""
+    _used: dict[int, WrittenTree | None] = field(default_factory=dict)
+    _classes: dict[int, str] = field(default_factory=dict)
+    _traits: dict[int, str] = field(default_factory=dict)
+    _can_all_be_written: bool = True
+    _number: int = 0
+
+    @property
+    def _steps_of_tree(self) -> int:
+        return MAX_COMBINATIONS * (len(self.reader.plan.slots) + 2)
 
     def to_keep(self) -> _KeptTexts:
         """Return the texts to keep for the next request."""
-        trees = {**self._before.trees, **self.new}
+        trees = {**self.before.trees, **self.new}
         if len(trees) > SPARE * len(self._used):
             trees = {root: tree for root, tree in trees.items() if root in self._used}
-        return _KeptTexts(self._before.ids, self._classes, self._traits, trees)
+        classes, traits = {**self.before.classes, **self._classes}, {**self.before.traits, **self._traits}
+        return _KeptTexts(self.before.ids, classes, traits, trees)
 
     def answer(self, order: KeyOrder) -> WrittenAnswer | None:
         """Return the best candidates, as many as are wanted; None if a search must find them."""
-        keys, options = KeyQueue(order, filters=self._scores.filters), self._question.options
+        keys, options = KeyQueue(order, filters=self.scores.filters), self.question.options
         limits, self._number = options.limits, len(keys)
-        limit = sys.maxsize if self._question.limit is None else self._question.limit
+        limit = sys.maxsize if self.question.limit is None else self.question.limit
         trees = self._in_order(keys, max(limits.first_trees, limit), limits.growth)
         answer = (_breadth_first if options.breadth_first else _depth_first)(trees, limit)
         # A search that finds as much stays within its limits only if these suffice.
         steps = self._steps_of_tree * (len(self._used) - [*self._used.values()].count(None))
         is_bounded = self._steps_of_tree <= limits.steps_per_tree and steps <= limits.steps_per_request
-        is_bounded = is_bounded and len(answer.candidates) * len(self._plan.slots) <= limits.placements
+        is_bounded = is_bounded and len(answer.candidates) * len(self.reader.plan.slots) <= limits.placements
         return answer if self._can_all_be_written and is_bounded else None
 
     def _in_order(self, keys: KeyQueue, size: int, growth: int) -> Iterator[TextsOfTree]:
         """Yield the trees, best first; look at ``size`` at first, then at ``growth`` times as many each time."""
-        lost, waiting = self._scores.lost, list[tuple[Key, TextsOfTree]]()
+        lost, waiting = self.scores.lost, list[tuple[Key, TextsOfTree]]()
         while len(keys) and self._can_all_be_written:
             next_keys = keys.order.keys_at(keys.taken(size))
             trees = zip(next_keys, self._written([root for _fails, _negated, root in next_keys]), strict=True)
@@ -229,31 +224,29 @@ class _SearchOfWritten:
             size *= growth
 
     def _written(self, roots: Collection[int]) -> list[WrittenTree | None]:
-        if missing := [root for root in roots if root not in self._before.trees]:
+        if missing := [root for root in roots if root not in self.before.trees]:
             self._can_all_be_written = self._has_written(missing)
-        before, new = self._before.trees.get, self.new
+        before, new = self.before.trees.get, self.new
         trees = [new[root] if root in new else before(root) for root in roots]
         self._used.update(zip(roots, trees, strict=True))
         return trees
 
     def _has_written(self, roots: Sequence[int]) -> bool:
         """Write the trees with these roots; return False if any cannot be written."""
-        trees = self._trees(roots)
-        if any(
-            prod([len(tree.options[slot.demand]) for slot in self._plan.slots]) > MAX_COMBINATIONS for tree in trees
-        ):
+        trees, plan = self._trees(roots), self.reader.plan
+        if any(prod([len(tree.options[slot.demand]) for slot in plan.slots]) > MAX_COMBINATIONS for tree in trees):
             return False
         self.new.update(dict.fromkeys(roots))
         budget = RequestBudget(per_tree=self._steps_of_tree, per_request=self._steps_of_tree * len(roots))
-        composer = CompactFirst(self._plan, budget, is_exhaustive=False)
+        composer = CompactFirst(plan, budget, is_exhaustive=False)
         composed = [(tree.root, composer.composed_in(tree)) for tree in trees]
         served = {root: (of_tree.counts, [*of_tree.choices]) for root, of_tree in composed if of_tree}
         if served and not budget.was_hit:
             candidates = [(root, choice) for root, (_counts, choices) in served.items() for choice in choices]
-            providers = tree_summaries(self._tx, served.keys())
-            self._classes = {**self._classes, **providers.class_names}
-            self._traits = {**self._traits, **providers.trait_names}
-            texts = self._write(Answer(self._plan, candidates, providers, frozenset(served)))
+            providers = tree_summaries(self.tx, served.keys())
+            self._classes |= providers.class_names
+            self._traits |= providers.trait_names
+            texts = self.write(Answer(plan, candidates, providers, frozenset(served)))
             self.new.update({root: WrittenTree(counts, texts[root]) for root, (counts, _choices) in served.items()})
         return not budget.was_hit
 

@@ -8,7 +8,7 @@ something in the tree itself give back.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from heapq import heapify, heappop, heappush
 from itertools import count
@@ -81,30 +81,30 @@ _HostQueue = list[tuple[Cost, int, int, _CandidateHost]]
 """A heap of hosts by lower bound; of equals, the lower root and the earlier host come first."""
 
 
+@dataclass
 class RoomSearch:
     """Searches for room among the tenants of hosts; each tree is read when it is first examined."""
 
-    def __init__(self, met: ClaimedShares, trees: EmptiedTrees, places: RulePlaces, tenants: TenantsByHost) -> None:
-        self._met = met
-        self._trees = trees
-        self._places = places
-        self._tenants = tenants
-        self._budget = Budget(MAX_STEPS)
-        self._for_bounds = Budget(STEPS_FOR_BOUNDS)
-        self._was_cut_off = False
-        self._numbers = count()
+    met: ClaimedShares
+    trees: EmptiedTrees
+    places: RulePlaces
+    tenants: TenantsByHost
+    _budget: Budget = field(default_factory=lambda: Budget(MAX_STEPS))
+    _for_bounds: Budget = field(default_factory=lambda: Budget(STEPS_FOR_BOUNDS))
+    _was_cut_off: bool = False
+    _numbers: Iterator[int] = field(default_factory=count)
 
     @property
     def complete(self) -> bool:
         """Whether the search saw everything that it had to."""
-        return not (self._was_cut_off or self._budget.was_hit or self._trees.were_cut_off)
+        return not (self._was_cut_off or self._budget.was_hit or self.trees.were_cut_off)
 
     def cheapest(self) -> CheapestRoom:
         """Return the fewest tenants whose leaving lets the request fit on a host, and of those the least valuable.
 
         A claim with a priority minimises the highest priority that has to give first.
         """
-        hosts, priority = self._hosts, self._met.claim.options.priority
+        hosts, priority = self._hosts, self.met.claim.options.priority
         if priority is None:
             return self._cheapest(hosts.items())
         # By sums, tenants below this value do not hold enough.
@@ -115,18 +115,18 @@ class RoomSearch:
             return self._cheapest((root, hosts[root].up_to(highest)) for root in enough)
 
         first = min([priority, *least.values()])
-        values = {tenant.value for tenants in self._tenants.by_root.values() for tenant in tenants}
+        values = {tenant.value for tenants in self.tenants.by_root.values() for tenant in tenants}
         return lowest(up_to, sorted([value for value in values if first <= value <= priority]) or [priority])
 
     @cached_property
     def _hosts(self) -> Mapping[int, Givers]:
         """By root, those who may be asked; who holds nothing of a relevant class has nothing to give."""
-        hosts, missing_in = {}, self._trees.missing()
-        for root, tenants in self._tenants.by_root.items():
-            if root in self._trees.avoided:
+        hosts, missing_in = {}, self.trees.missing()
+        for root, tenants in self.tenants.by_root.items():
+            if root in self.trees.avoided:
                 continue
             missing = missing_in.get(root, {})
-            rights = self._met.rights_on_host(missing)
+            rights = self.met.rights_on_host(missing)
             askable = [
                 tenant
                 for tenant in tenants
@@ -175,23 +175,23 @@ class RoomSearch:
             if bound is not None:
                 yield replace(host, bound=max(host.bound, bound), refined=2)
             return
-        for missing in self._places.missing(host.root, givers.could_free):
+        for missing in self.places.missing(host.root, givers.could_free):
             everything = {**givers.missing, **missing}
             in_places = givers_of(givers.rights, givers.held, missing=everything) if missing else givers
             if in_places.bound is not None:
                 yield replace(host, givers=in_places, bound=max(host.bound, in_places.bound), refined=1)
 
     def _read(self, roots: Sequence[int]) -> None:
-        new = self._trees.unread(roots)
+        new = self.trees.unread(roots)
         if new and self._budget.take(READING * len(new)):
-            tenants = [tenant for root in new for tenant in self._tenants.by_root[root]]
-            self._trees.read(new, all_freed(self._tenants.in_detail(tenants)))
+            tenants = [tenant for root in new for tenant in self.tenants.by_root[root]]
+            self.trees.read(new, all_freed(self.tenants.in_detail(tenants)))
 
     def _better(self, host: _CandidateHost, best: Cost | None, steps: Budget) -> tuple[Cost, CheapestRoom] | None:
         """Return the best choice on a host if it is cheaper than the best so far."""
-        before, tenants = steps.remaining, self._tenants.in_detail(host.givers.held)
+        before, tenants = steps.remaining, self.tenants.in_detail(host.givers.held)
         givers = givers_of(host.givers.rights, tenants, missing=host.givers.missing)
-        fits = partial(self._trees.fits, host.root)
+        fits = partial(self.trees.fits, host.root)
         search = FewestSearch(givers.choices, steps, fits=lambda counts: fits(all_freed(givers.chosen(counts))))
         choice = search.best(best)
         self._budget.take(before - steps.remaining)

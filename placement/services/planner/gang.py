@@ -8,7 +8,7 @@ in the same tree or another. What members take is an overlay, so backtracking co
 import random
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 
@@ -67,6 +67,7 @@ MAX_CHOICES = 16
 """The most places to choose among after lost races."""
 
 
+@dataclass
 class Drafting:
     """The places of members in one snapshot; what equal members want is read once for all of them.
 
@@ -74,15 +75,12 @@ class Drafting:
     whose inventories disallow the sum of what is taken; they are rare, and the write would detect them.
     """
 
-    def __init__(
-        self, tx: Transaction, composers: Composers, overlay: Overlay, *, doubt: int = 0, checks_units: bool = True
-    ) -> None:
-        self.tx = tx
-        self.composers = composers
-        self.overlay = overlay
-        self._among = min(1 << doubt, MAX_CHOICES)
-        self._checks_units = checks_units
-        self._questions: dict[ProposalComposer, PlannerQuestion] = {}
+    tx: Transaction
+    composers: Composers
+    overlay: Overlay
+    doubt: int = 0
+    checks_units: bool = True
+    _questions: dict[ProposalComposer, PlannerQuestion] = field(default_factory=dict)
 
     def composer(self, member: ClaimMember) -> ProposalComposer:
         """Return what composes for a member: the same object for all members that want the same."""
@@ -108,11 +106,11 @@ class Drafting:
     def places_of(self, member: ClaimMember, overlay: Overlay, *, members: int, isolate: bool = False) -> MemberPlaces:
         """Return the places for a number of members that want the same; with ``isolate`` each takes another tree."""
         question = self.question(member)
-        return MemberPlaces(question, overlay, members=members, isolate=isolate, checks_units=self._checks_units)
+        return MemberPlaces(question, overlay, members=members, isolate=isolate, checks_units=self.checks_units)
 
     def best(self, member: ClaimMember, places: MemberPlaces, overlay: Overlay) -> Draft | None:
         """Return the best place for a member, or one of the best; None if there is none."""
-        proposals = places.best(overlay, number=self._among)
+        proposals = places.best(overlay, number=min(1 << self.doubt, MAX_CHOICES))
         if not proposals:
             return None
         return draft_of(member, random.choice(proposals), places.search)  # noqa: S311 - spreads load, keeps no secret
@@ -120,7 +118,7 @@ class Drafting:
     def drafts(self, member: ClaimMember, proposals: Sequence[Proposal], search: PlannerSearch) -> Iterator[Draft]:
         """Yield the proposals that inventories allow, as drafts."""
         for proposal in proposals:
-            if not self._checks_units or search.allows(proposal):
+            if not self.checks_units or search.allows(proposal):
                 yield draft_of(member, proposal, search)
 
 
@@ -295,15 +293,15 @@ Either it has no room for one, or the other members were stuck wherever one was 
 """
 
 
+@dataclass
 class GangSearch:
     """A depth-first search through the places of members, in the trees where each kind may fit, the best first."""
 
-    def __init__(self, drafting: Drafting, roots: Mapping[ProposalComposer, Sequence[int]], tries: Budget) -> None:
-        self._drafting = drafting
-        self._roots = roots
-        self._tries = tries
-        self.is_complete = True
-        """Whether there is definitely no other way than those tried."""
+    drafting: Drafting
+    roots: Mapping[ProposalComposer, Sequence[int]]
+    tries: Budget
+    is_complete: bool = True
+    """Whether there is definitely no other way than those tried."""
 
     def placed(
         self, members: Sequence[ClaimMember], overlay: Overlay, exhausted: tuple[_ExhaustedTree, ...] = ()
@@ -312,23 +310,23 @@ class GangSearch:
         if not members:
             return []
         member, members_after = members[0], members[1:]
-        self._drafting.composers.allot(among=len(members))
-        search, kind = self._drafting.search(member, overlay), self._drafting.composer(member)
+        self.drafting.composers.allot(among=len(members))
+        search, kind = self.drafting.search(member, overlay), self.drafting.composer(member)
         without = {root for composer, root in exhausted if composer is kind}
         tried: list[int] = []
-        for root in [root for root in self._roots[kind] if root not in without]:
+        for root in [root for root in self.roots[kind] if root not in without]:
             for draft in self._inside(root, member, overlay, search):
-                if not self._tries.take():
+                if not self.tries.take():
                     self.is_complete = False
                     return None
                 done = [(kind, tree) for tree in (*tried, *search.exhausted) if tree != root]
                 drafts = self.placed(members_after, draft.upon(overlay), (*exhausted, *done))
                 if drafts is not None:
                     return [draft, *drafts]
-                if self._tries.was_hit:
+                if self.tries.was_hit:
                     return None
             tried.append(root)
-            budget = self._drafting.composers.budget
+            budget = self.drafting.composers.budget
             budget.take(STEPS_FOR_A_GROUP * len(search.composer.plan.slots))
             if budget.is_used_up:
                 self.is_complete = False
@@ -339,11 +337,11 @@ class GangSearch:
     def _inside(self, root: int, member: ClaimMember, overlay: Overlay, search: PlannerSearch) -> Iterator[Draft]:
         """Yield the places in a tree, up to the limit; the best one costs a fraction of what all of them do."""
         best = [*islice(search.proposals(only=root), 1)]
-        yield from self._drafting.drafts(member, best, search)
+        yield from self.drafting.drafts(member, best, search)
         if best:
             # One more than are tried, which shows whether any were left out.
-            further = self._drafting.search(member, overlay, places=PLACES_OF_A_TREE + 1)
+            further = self.drafting.search(member, overlay, places=PLACES_OF_A_TREE + 1)
             proposals = [*islice(further.proposals(only=root), PLACES_OF_A_TREE + 1)]
             self.is_complete = self.is_complete and len(proposals) <= PLACES_OF_A_TREE and further.complete
             proposals_after = [proposal for proposal in proposals[:PLACES_OF_A_TREE] if proposal != best[0]]
-            yield from self._drafting.drafts(member, proposals_after, further)
+            yield from self.drafting.drafts(member, proposals_after, further)
