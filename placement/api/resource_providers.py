@@ -10,8 +10,8 @@ from placement.api.fields import UUID, Field, Object, Uuid, text
 from placement.api.query import ANY, LAST_UUID, Query, parse_member_of, parse_required, parse_resources
 from placement.api.routing import Route
 from placement.api.versions import Version, Versioned
+from placement.domain.inventory import Move, Provider, ProviderFilter
 from placement.domain.names import canonical_uuid
-from placement.domain.provider import Move, Provider, ProviderFilter
 from placement.errors import Invalid
 from placement.services import providers as service
 from placement.services.providers import provider

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from placement.domain.provider import ProviderFilter
+from placement.domain.inventory import ProviderFilter
 from placement.errors import PlacementError
 from placement.services.journal import put_in_order
 from placement.services.providers import ids_in_filter

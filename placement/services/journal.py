@@ -73,20 +73,18 @@ class JournalPruner:
 
     def look(self) -> int:
         """Delete the rows that are older than they should be; return how many."""
+        removed, before = 0, _days_ago(self._keep_days)
         try:
-            is_too_old = journal_extent(self._database).age_s > self._keep_days * DAY_S
-            return self._deleted(_days_ago(self._keep_days)) if is_too_old else 0
+            if journal_extent(self._database).age_s <= self._keep_days * DAY_S:
+                return 0
+            put_in_order(self._database)
+            portion = _prune_some(self._database, before)
+            while portion.rows:
+                removed += portion.rows
+                time.sleep(self._pause_s)
+                portion = _prune_some(self._database, before, oldest=portion.oldest)
         except PlacementError as error:
             LOG.warning("The journal cannot be pruned at present: %s", error.message)
-            return 0
-
-    def _deleted(self, before: datetime) -> int:
-        put_in_order(self._database)
-        removed, portion = 0, _prune_some(self._database, before)
-        while portion.rows:
-            removed += portion.rows
-            time.sleep(self._pause_s)
-            portion = _prune_some(self._database, before, oldest=portion.oldest)
         if removed:
             LOG.info("%d rows of the journal were older than %d days and are deleted.", removed, self._keep_days)
         return removed

@@ -1,14 +1,11 @@
 """Use cases of resource providers: listing them, their life cycle, and their place in the store."""
 
-from collections.abc import Collection
-
-from placement.domain.provider import Move, Provider, ProviderFilter
+from placement.domain.inventory import Move, Provider, ProviderFilter
 from placement.domain.tree import subtree
 from placement.errors import DuplicateName, Invalid, ProviderHasChildren, ProviderInUse, ProviderNotFound
 from placement.store import provider_list
 from placement.store import providers as store
 from placement.store.connection.database import Transaction, reads, reads_once, writes
-from placement.store.names import NameTable
 from placement.store.provider_list import ProviderList
 from placement.store.search.names import parents_in
 
@@ -27,18 +24,14 @@ def providers(tx: Transaction, provider_filter: ProviderFilter) -> ProviderList:
 
 def ids_in_filter(tx: Transaction, provider_filter: ProviderFilter) -> tuple[dict[str, int], dict[str, int]]:
     """Return the ids of the resource classes and of the traits in a filter; Invalid if one does not exist."""
-    classes, missing = _ids(tx, tx.names.classes, provider_filter.resources.keys())
-    if missing:
-        raise Invalid(f"Invalid resource class in resources parameter: No such resource class {missing[0]}.")
-    traits, missing = _ids(tx, tx.names.traits, provider_filter.forbidden.union(*provider_filter.required))
-    if missing:
+    classes = tx.names.classes.ids(tx.connection, provider_filter.resources.keys())
+    if unknown := sorted(provider_filter.resources.keys() - classes.keys()):
+        raise Invalid(f"Invalid resource class in resources parameter: No such resource class {unknown[0]}.")
+    named = provider_filter.forbidden.union(*provider_filter.required)
+    traits = tx.names.traits.ids(tx.connection, named)
+    if missing := sorted(named - traits.keys()):
         raise Invalid(f'Invalid trait(s) in "required" parameter: No such trait(s): {", ".join(missing)}.')
     return classes, traits
-
-
-def _ids(tx: Transaction, table: NameTable, names: Collection[str]) -> tuple[dict[str, int], list[str]]:
-    ids = table.ids(tx.connection, names)
-    return ids, sorted(set(names) - ids.keys())
 
 
 @writes
@@ -84,11 +77,9 @@ def update_provider(tx: Transaction, uuid: str, *, name: str, move: Move | None 
 
 
 def _move(tx: Transaction, uuid: str, move: Move) -> None:
-    provider_filter = {uuid} if move.parent_uuid is None else {uuid, move.parent_uuid}
-    present = store.providers_in_locked_trees(tx, provider_filter)
-    if uuid not in present:
+    present = store.providers_in_locked_trees(tx, {uuid} if move.parent_uuid is None else {uuid, move.parent_uuid})
+    if (moved := present.get(uuid)) is None:
         raise ProviderNotFound(uuid)
-    moved = present[uuid]
     parent = None if move.parent_uuid is None else present.get(move.parent_uuid)
     moving = subtree(parents_in(tx, [moved.root_id]), moved.id)
     if reason := _refusal(moved, move, parent=parent, moving=moving):

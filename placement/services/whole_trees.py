@@ -5,9 +5,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from placement.domain.inventory import Claim
+from placement.domain.inventory import Claim, Provider
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
-from placement.domain.provider import Provider
 from placement.domain.search_plan import RequestGroup
 from placement.domain.tree import AS_IT_IS, Parents, upwards
 from placement.errors import ConcurrentUpdate, Invalid, ProviderInUse

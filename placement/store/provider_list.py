@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, ColumnElement, Select, and_, case, func, intersect, literal, select
 
-from placement.domain.inventory import UNBOUNDED
-from placement.domain.provider import ProviderFilter
+from placement.domain.inventory import UNBOUNDED, ProviderFilter
 from placement.store.connection.database import Transaction
 from placement.store.providers import CHANGED_AT, PARENT, ROOT, RP, WITH_PARENTS
 from placement.store.stock import StockSource

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, bindparam, delete, exists, func, insert, or_, select, update
 
-from placement.domain.provider import Provider
+from placement.domain.inventory import Provider
 from placement.errors import ConcurrentUpdate, ProviderNotFound
 from placement.store.connection.database import Transaction
 from placement.store.connection.statements import KeyedStatement, PreparedStatement

@@ -15,7 +15,7 @@ from placement.api.planner.fair_share import RULE
 from placement.api.query import parse_resources
 from placement.domain.names import UNTYPED
 from placement.errors import Invalid, NotFound
-from placement.services.console.overview import known_as
+from placement.services.console.hosts import known_as
 from placement.services.console.searches import (
     ConsumerSearch,
     consumer_with_holdings,

@@ -12,8 +12,8 @@ from placement.api.call import Call
 from placement.api.planner.headroom import message_of, requests_of_flavors
 from placement.candidates.headroom.totals import Headroom
 from placement.errors import Invalid
-from placement.services.console import overview as service
-from placement.services.console.overview import AT_LEAST
+from placement.services.console import hosts as service
+from placement.services.console.hosts import AT_LEAST
 from placement.services.fair_share.shares import all_shares
 from placement.services.planner.request_rooms import Listing, headrooms
 from placement.ui.changes import shown_changes

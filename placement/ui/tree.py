@@ -9,7 +9,7 @@ from placement.api.call import Call
 from placement.api.planner.candidates import options_for
 from placement.api.query import parse_member_of, parse_required, parse_resources
 from placement.api.versions import MAXIMUM
-from placement.domain.provider import ProviderFilter
+from placement.domain.inventory import ProviderFilter
 from placement.errors import Invalid
 from placement.services.console.searches import FoundProviders, ProviderSearch, found_providers
 from placement.services.console.tree import TreeConsumer, provider_in_tree

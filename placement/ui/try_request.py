@@ -24,7 +24,7 @@ from placement.candidates.search import Candidate
 from placement.domain.pasting import pasted
 from placement.errors import Forbidden, Invalid, PlacementError
 from placement.services.allocation_candidates import CandidateQuestion
-from placement.services.console.overview import NamesInUse, names_in_use
+from placement.services.console.hosts import NamesInUse, names_in_use
 from placement.services.scores import CandidateInDetail, Showing, Trial, trial
 from placement.ui.candidate_drawing import Drawings, DrawnNode, LeftAmount, givers
 from placement.ui.page import Page, Paging, paging_of, show

@@ -7,8 +7,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from placement.domain.inventory import Inventory
-from placement.domain.provider import Move, ProviderFilter
+from placement.domain.inventory import Inventory, Move, ProviderFilter
 from placement.errors import DuplicateName, PlacementError
 from placement.services import providers as service
 from placement.services.inventories import NewInventories, add_inventory

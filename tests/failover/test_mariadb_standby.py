@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from placement.domain.provider import ProviderFilter
+from placement.domain.inventory import ProviderFilter
 from placement.services.bulk_read import read_inventory
 from placement.services.providers import create_provider
 from placement.settings import DatabaseSettings

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from placement.domain.provider import ProviderFilter
+from placement.domain.inventory import ProviderFilter
 from placement.services.bulk_read import read_inventory
 from placement.services.journal import newest, prune, read_feed
 from placement.store.connection.database import Database

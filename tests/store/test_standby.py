@@ -13,9 +13,8 @@ import pytest
 from sqlalchemy import event, text
 
 from placement.allocators.ranking_profile import RankingProfile
-from placement.domain.inventory import Claim
+from placement.domain.inventory import Claim, ProviderFilter
 from placement.domain.planner_request import PlannerGroup, PlannerRequest
-from placement.domain.provider import ProviderFilter
 from placement.domain.search_plan import CandidateRequest, RequestGroup
 from placement.errors import ConfigurationError
 from placement.services.allocation_candidates import CandidateQuestion, allocation_candidates, explanation_of

@@ -7,8 +7,7 @@ from random import Random
 import pytest
 from sqlalchemy import BigInteger, bindparam, insert, select
 
-from placement.domain.inventory import Inventory
-from placement.domain.provider import ProviderFilter
+from placement.domain.inventory import Inventory, ProviderFilter
 from placement.services.providers import providers
 from placement.store.connection.database import Database
 from placement.store.stock import StockSource

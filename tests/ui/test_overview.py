@@ -9,7 +9,7 @@ from sqlalchemy import delete, update
 
 from placement.cli.demo import uuid_of as demo_uuid
 from placement.domain.inventory import Inventory
-from placement.services.console.overview import AT_LEAST
+from placement.services.console.hosts import AT_LEAST
 from placement.services.inventories import NewInventories, replace_inventories
 from placement.services.providers import provider as provider_of
 from placement.services.whole_trees import DrainBy, drain

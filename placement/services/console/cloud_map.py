@@ -12,8 +12,7 @@ from placement.domain.search_plan import CandidateRequest
 from placement.domain.tree import PlaceLock
 from placement.errors import Gone, Invalid, NotFound
 from placement.services.allocation_candidates import CandidateQuestion, Explained, answer_to, explained
-from placement.services.console.hosts import Hosts
-from placement.services.console.overview import AMOUNTS
+from placement.services.console.hosts import AMOUNTS, Hosts
 from placement.services.console.tree import DEEPEST, Drawing, DrawnProvider, drawing, drawn_providers
 from placement.services.planner.request_rooms import headroom_in
 from placement.store.connection.database import Transaction, reads_anywhere

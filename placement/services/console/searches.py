@@ -10,8 +10,8 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from placement.cloud.providers import Flags, Ints
+from placement.domain.inventory import ProviderFilter
 from placement.domain.names import UNTYPED
-from placement.domain.provider import ProviderFilter
 from placement.errors import Invalid
 from placement.services.console.hosts import Hosts, KindOfTrees
 from placement.services.providers import ids_in_filter

@@ -27,9 +27,17 @@ from placement.allocators.fair_share.reclaim import (
 from placement.candidates.planner.planner_search import PlannerSearch
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.tree import AS_IT_IS
-from placement.services.fair_share.giving_back import ClaimedShares, GivenBack, ReclaimClaim, ReclaimOptions, claim_of
+from placement.services.fair_share.giving_back import (
+    ClaimedShares,
+    EmptiedTrees,
+    GivenBack,
+    ReclaimClaim,
+    ReclaimOptions,
+    RulePlaces,
+    TenantsByHost,
+    claim_of,
+)
 from placement.services.fair_share.shares import Wish
-from placement.services.fair_share.tenants import EmptiedTrees, RulePlaces, TenantsByHost
 from placement.services.planner.candidates import PlannedCandidate
 from placement.services.planner.questions import Composers, PlannerOptions, question_for
 from placement.settings.planner.values import FairShareSettings

@@ -41,9 +41,9 @@ class Reading:
     totals: Amounts
     read_at: float = 0
 
-    def members(self, settings: FairShareSettings) -> list[str]:
-        """Return all leaves: those configured in the tree, and those with usage."""
-        return list(dict.fromkeys([*settings.queues.members, *self.usage]))
+    def leaves(self, settings: FairShareSettings, *further: str) -> dict[str, str]:
+        """Map the paths of all leaves to their names: those in the file, those with usage, and further ones."""
+        return leaf_names(settings, [*settings.queues.members, *self.usage, *further])
 
     def shares(
         self,
@@ -83,10 +83,13 @@ class UsageCache:
 
 def current_reading(tx: Transaction, settings: FairShareSettings, *, types: Collection[str] | None = None) -> Reading:
     """Return everybody's usage, optionally only that of consumers of these types, and the totals."""
+    return Reading(usage_of(tx, settings, types=types), _totals(tx, settings))
+
+
+def _totals(tx: Transaction, settings: FairShareSettings) -> dict[str, int]:
     ids = tx.names.classes.ids(tx.connection, settings.classes)
     totals = store.totals(tx, ids.values(), settings.partition)
-    of_class = {name: totals.get(ids.get(name, -1), 0) for name in settings.classes}
-    return Reading(usage_of(tx, settings, types=types), of_class)
+    return {name: totals.get(ids.get(name, -1), 0) for name in settings.classes}
 
 
 class _UsageOfTrees(NamedTuple):
@@ -111,9 +114,8 @@ def _followed_reading(tx: Transaction, settings: FairShareSettings, *, now: floa
         unchanged = rows[~np.isin(rows[:, 0], sorted(kept.changed))]
         usage = kept.value._replace(rows=np.concatenate([unchanged, store.usage_by_tree(tx, scope, kept.changed)]))
     cloud.kept.keep(scope, usage, size=usage.rows.nbytes)
-    totals = store.totals(tx, ids.values(), settings.partition)
-    of_class = {name: totals.get(ids.get(name, -1), 0) for name in settings.classes}
-    return Reading(_by_owner(tx, usage.rows, settings, names={id_: name for name, id_ in ids.items()}), of_class, now)
+    by_owner = _by_owner(tx, usage.rows, settings, names={id_: name for name, id_ in ids.items()})
+    return Reading(by_owner, _totals(tx, settings), now)
 
 
 def _by_owner(
@@ -225,7 +227,7 @@ def all_shares(database: Database, cache: UsageCache) -> Shares:
 
 def shares_of_reading(reading: Reading, settings: FairShareSettings, *, age_s: float) -> Shares:
     """Return the same for a reading of the given age."""
-    shares, members = _presuming(reading, settings), leaf_names(settings, reading.members(settings))
+    shares, members = _presuming(reading, settings), reading.leaves(settings)
     entitlements, nodes = shares.entitlements(), shares.nodes()
     entitled = {
         node.path: {name: float(amount) for name, amount in entitlements.amounts(node.path).items()} for node in nodes
@@ -238,7 +240,7 @@ def order(database: Database, cache: UsageCache, wishes: Sequence[Wish] | None) 
     reading = cache.reading(database)
     settings = cache.settings
     if wishes is None:
-        shares, members = _presuming(reading, settings), leaf_names(settings, reading.members(settings))
+        shares, members = _presuming(reading, settings), reading.leaves(settings)
     else:
         pending = pending_tasks(database, settings, wishes)
         members = leaf_names(settings, [wish.member for wish in wishes])
@@ -281,7 +283,7 @@ def by_share(
     """
     reading, settings = cache.reading(database), cache.settings
     shares, rooms = reading.shares(settings), dict[str, list[ShareRoom]]()
-    members = leaf_names(settings, reading.members(settings))
+    members = reading.leaves(settings)
     for request, amounts in taken.items():
         entitlements = shares.entitlements(list(amounts), more=dict.fromkeys(shares.leaves(), amounts))
         least, max_copies = copies[request].least, copies[request].max_count

@@ -67,10 +67,7 @@ ReadAlong = Callable[[Transaction, PreparedScalars, Values], Sequence[Any] | Non
 
 @lru_cache(maxsize=16)
 def _facts(levels: int, locks: int) -> PreparedScalars:
-    """Return the facts that steer the search.
-
-    They are whether any provider shares, the traits of levels in use, and the lock classes in use.
-    """
+    """Return what asks whether any provider shares, and for the level traits and lock classes in use."""
     in_use = [
         select(traits.c.id)
         .where(traits.c.name == bindparam(f"level_{level}"), traits.c.id == _next_in_use(traits.c.id))
@@ -88,18 +85,10 @@ def ids_for(
     locks: Sequence[PlaceLock] = (),
     read_along: ReadAlong | None = None,
 ) -> NamedIds:
-    """Look up all names of a plan, and which level traits and lock classes are in use.
+    """Look up all names of a plan, and which of the traits ``levels`` and of the locks are in use.
 
-    Args:
-        tx: the transaction.
-        plan: the plan.
-        levels: the traits of levels.
-        locks: the locks of places.
-        read_along: may read the facts that steer the search, and spare a statement.
-
-    Raises:
-        Invalid: a resource class or trait does not exist. Unknown aggregates and providers are not errors: they are
-            just empty.
+    Invalid if a resource class or trait does not exist; unknown aggregates and providers are just empty. ``read_along``
+    may spare a statement.
     """
     groups = plan.request.groups
     aggregates = [uuids for group in groups for uuids in (*group.member_of, group.forbidden_aggregates)]
@@ -129,11 +118,7 @@ def _locks(tx: Transaction, used: UsedLocks) -> dict[int, int | None]:
 
 
 def _known_names(tx: Transaction, plan: Plan) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the ids of all resource classes and of all traits in a request, and of the trait that marks sharing.
-
-    Raises:
-        Invalid: one does not exist.
-    """
+    """Return the ids of the classes and traits in a request, with the trait that marks sharing; Invalid for unknown."""
     class_names, trait_names = {name for group in plan.request.groups for name in group.resources}, plan.trait_names
     classes = tx.names.classes.ids(tx.connection, class_names)
     if unknown := sorted(class_names - classes.keys()):
