@@ -144,6 +144,16 @@ def _sorted(rows: Sequence[Any]) -> list[str]:
     return sorted([json.dumps(row, sort_keys=True) for row in rows])
 
 
+def no_more_than_requested(request: Request, expected: Answer, given: Answer) -> bool:
+    """Of several candidates of a tree, none has more devices in a place than its group wants; the best is the same."""
+    body = request.body
+    if not isinstance(body, dict) or body.get("per_tree", 1) == 1 or '"per-subtree"' not in json.dumps(body):
+        return False
+    documents = [_rounded(answer) for answer in (expected, given)]
+    rows = [document.get("allocation_requests") if isinstance(document, dict) else None for document in documents]
+    return bool(rows[0]) and bool(rows[1]) and rows[1][0] in rows[0]
+
+
 def equal_pools(request: Request, expected: Answer, given: Answer) -> bool:
     """What sharing providers alone serve comes by their trees if scores are equal, not by the tree it was found in."""
     documents = [_rounded(answer) for answer in (expected, given)]
@@ -226,6 +236,7 @@ KNOWN: tuple[Callable[[Request, Answer, Answer], bool], ...] = (
     one_voice_on_fair_shares,
     trees_to_avoid,
     full_places,
+    no_more_than_requested,
     equal_pools,
     terms_of_the_claim,
 )
