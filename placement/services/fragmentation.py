@@ -16,8 +16,14 @@ from typing import Any
 import numpy as np
 
 from placement.allocators import best_match
-from placement.allocators.fragmentation.hosts import DeviceSupply, DeviceTask, FragmentationSettings
-from placement.allocators.fragmentation.mix import LearntMix, size_of, work_of
+from placement.allocators.fragmentation.hosts import (
+    DeviceSupply,
+    DeviceTask,
+    FragmentationSettings,
+    LearntMix,
+    size_of,
+    work_of,
+)
 from placement.allocators.fragmentation.outlook import Outlook
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.fragmentation import DeviceJudge, HostDemand, tasks_of

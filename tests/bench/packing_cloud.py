@@ -10,8 +10,7 @@ GPUs are as many groups.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from placement.allocators.fragmentation.hosts import DeviceTask, FreeHost
-from placement.allocators.fragmentation.mix import LearntMix, size_of, work_of
+from placement.allocators.fragmentation.hosts import DeviceTask, FreeHost, LearntMix, size_of, work_of
 from placement.allocators.fragmentation.outlook import Outlook
 from placement.cli.simulation.packing import FillingHosts
 from placement.cli.simulation.traces import SIZE, Trace

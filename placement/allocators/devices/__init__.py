@@ -11,11 +11,10 @@ the host, and applies the rules of the request to each complete place; ``tables`
 from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from math import inf
 
 from placement.allocators import Budget
 from placement.allocators.devices.identical import shared_out, without_identical_ties, without_twins
-from placement.allocators.devices.request import THE_DEVICE, DeviceOption, Host, Request, options_of
+from placement.allocators.devices.request import THE_DEVICE, Host, Request, options_of
 from placement.allocators.devices.search import Knapsack
 from placement.allocators.devices.tables import Costs, DeviceObjective
 
@@ -80,7 +79,8 @@ def allocate(host: Host, request: Request, *, max_ways: int = 1, budget: Budget 
     counted, ties = without_identical_ties(host, request)
     reduced, families = without_twins(counted)
     options = options_of(host, reduced)
-    if _is_hopeless(reduced, options):
+    supply = Counter([option.group for option in options])
+    if any([supply[index] < group.count for index, group in enumerate(reduced.groups)]):
         return DeviceAllocations(())
     costs = Costs(len(host.levels), len(options), uncounted=host.uncounted)
     budget = Budget(STEPS) if budget is None else budget.child(STEPS)
@@ -111,15 +111,3 @@ def _check(host: Host, request: Request) -> None:
         raise ValueError("Two groups have one label.")
     if any([group.count < (0 if group.per_subtree else 1) for group in request.groups]):
         raise ValueError("A group wants no device at all.")
-
-
-def _is_hopeless(request: Request, options: list[DeviceOption]) -> bool:
-    """Tell whether there are too few devices for a group, or too little of a class for all groups."""
-    supply = Counter([option.group for option in options])
-    if any([supply[index] < group.count for index, group in enumerate(request.groups)]):
-        return True
-    needed: Counter[str] = Counter()
-    for group in request.groups:
-        needed.update({name: group.count * amount for name, amount in group.amounts.items()})
-    rooms = {option.device.name: option.device.room for option in options}.values()
-    return any([amount > sum([room.get(name, inf) for room in rooms]) for name, amount in needed.items()])

@@ -6,10 +6,9 @@ straight on.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Protocol
 
 from placement.allocators import Budget
 
@@ -78,14 +77,11 @@ Posting = tuple[Site, Mix]
 """A site and who goes there."""
 
 
-class Holds(Protocol):
-    """The oracle for what sites hold."""
+Holds = Callable[[Sequence[Posting]], Sequence[Posting]]
+"""The oracle: returns for each site that does not hold its posting a mix no larger that it does not hold either.
 
-    def __call__(self, postings: Sequence[Posting]) -> Sequence[Posting]:
-        """Return, for each site that does not hold its posting, a mix no larger than that which it does not hold.
-
-        May add further sites.
-        """
+It may add further sites.
+"""
 
 
 def _largest_mixes(site: Site, gang: MembersByKind, remaining: Mix) -> Iterator[Mix]:

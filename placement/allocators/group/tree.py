@@ -82,9 +82,6 @@ def judge_enumeration(allocatable: int, used: Used, requested: Sequence[int], ph
 
     A request fits if it asks for nothing or shares a bit with the attribute; the score is the fraction of its bits that
     all requests together name (vector GA-15).
-
-    >>> judge_enumeration(0b0110, Used(), [0b0111], Phase.RUNNING)
-    Verdict(fits=True, score=Fraction(1, 1), used=Used(total=0, own=7))
     """
     named = reduce(or_, requested, used.own)
     bits = allocatable.bit_count()

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.allocators.fragmentation.hosts import DeviceTask
-from placement.allocators.fragmentation.mix import HALF_LIFE_S, MOST_FORMS, LearntMix, size_of, work_of
+from placement.allocators.fragmentation.hosts import HALF_LIFE_S, MOST_FORMS, DeviceTask, LearntMix, size_of, work_of
 
 ANY = DeviceTask({"VCPU": 4}, 1, 500)
 ONLY_A = DeviceTask({"VCPU": 4}, 1, 500, frozenset({"A"}))
