@@ -19,7 +19,7 @@ from placement.store.lifecycle.opening import normalised
 from placement.store.tables import metadata
 from tests.concurrency.together import check_books
 from tests.interleavings.lock_waits import LockWaits, MariaDBWaits, PostgreSQLWaits, SQLiteWaits
-from tests.interleavings.operations import OPERATIONS, Operation
+from tests.interleavings.operations import Request, request_of
 from tests.interleavings.orders import as_recorded, at_random, every_order, in_turn
 from tests.interleavings.scene import Scene, State, send
 from tests.interleavings.scheduler import Choose, Scheduler
@@ -104,7 +104,7 @@ class Arena:
         """Run requests in a cloud of their own."""
         scene = Scene(next(self._runs))
         scene.build(self._apps[0])
-        calls = [self._call(app, scene, OPERATIONS[name]) for app, name in zip(self._apps, names, strict=False)]
+        calls = [self._call(app, request_of(name, scene)) for app, name in zip(self._apps, names, strict=False)]
         answers, steps = self._scheduler.run(calls, choose)
         state = scene.state(_database(self._apps[0]))
         return Outcome(tuple(answers), state, tuple(step.request for step in steps), steps)
@@ -118,9 +118,7 @@ class Arena:
         for app in self._apps:
             _database(app).dispose()
 
-    def _call(self, app: Flask, scene: Scene, operation: Operation) -> Callable[[], Answer]:
-        request = operation(scene)
-
+    def _call(self, app: Flask, request: Request) -> Callable[[], Answer]:
         def call() -> Answer:
             status, document = send(app, request.method, request.path, version=request.version, body=request.body)
             errors = document.get("errors") if isinstance(document, dict) else None
