@@ -1,17 +1,30 @@
-"""Repeated GET /allocation_candidates: assembled from cached texts of trees, and always the same answer."""
+"""Repeated GET /allocation_candidates: whatever is cached, the answer is that of a search, however much has changed."""
 
 import random
 import uuid
+from collections.abc import Callable
+from contextlib import nullcontext
 from random import Random
 from typing import Any
 
 import pytest
+from flask import Flask
 
+from placement.allocators.ranking_profile import RankingProfile
+from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional
+from placement.candidates.tree_order import BLOCK
+from placement.settings import PlannerSettings
 from tests.api.conftest import Api, stop_background, with_limits, with_settings
 from tests.api.test_allocations import inventories, reshape
 from tests.api.test_statement_counts import statements
+from tests.bench.cases import device_query, pair_query
 from tests.claims import generation, held, proposed
 from tests.clouds import SHARES, Cloud, Provider, allocate, provider
+from tests.planner_clouds import LEVELS, make_names, random_hosts
+from tests.planner_hosts import CANDIDATES
+from tests.small_clouds import Cloud as SmallCloud
+from tests.small_clouds import load
+from tests.store.rows import VCPU, by_request, run
 from tests.stored_clouds import stored
 
 HOSTS = 6
@@ -63,11 +76,16 @@ def answer(api: Api, query: str) -> tuple[int, Any]:
 def assert_same(api: Api, queries: list[str]) -> None:
     """Compare answers to repeated requests with those of a search."""
     for query in queries:
-        database = api.database
-        kept, database.cloud_cache = database.cloud_cache, None
-        searched = answer(api, query)
-        database.cloud_cache = kept
+        searched = without_cache(api, query)
         assert answer(api, query) == searched
+
+
+def without_cache(api: Api, query: str) -> tuple[int, Any]:
+    """Return the answer of a search that finds nothing in the cache, which is as it was afterwards."""
+    kept, api.database.cloud_cache = api.database.cloud_cache, None
+    searched = answer(api, query)
+    api.database.cloud_cache = kept
+    return searched
 
 
 def is_kept(api: Api, query: str) -> bool:
@@ -257,3 +275,87 @@ def test_a_search_that_would_reach_its_limits_is_made(api: Api, cloud: Cloud, li
     for _ in range(3):
         assert_same(api, [PLAIN, WITHOUT_LIMIT])
     assert not is_kept(api, PLAIN)
+
+
+MANY_HOSTS = BLOCK + 100
+PLACES = "resource_provider_id BETWEEN {first} AND {last} AND resource_provider_id % 3 <> {rest}"
+HAD = "resource_provider_id, resource_class_id"
+USED = f"{HAD}, consumer_id, used"
+BURSTS = (
+    f"UPDATE inventories SET reserved = resource_provider_id * 7 % 11 WHERE {PLACES}",
+    f"UPDATE inventories SET reserved = 5 WHERE {PLACES}",
+    f"DELETE FROM inventories WHERE resource_class_id = {VCPU} AND {PLACES} AND reserved > 8",
+    f"INSERT INTO allocations ({USED}) SELECT {HAD}, 'c', 1 + resource_provider_id % 4 FROM inventories WHERE {PLACES}",
+    f"DELETE FROM allocations WHERE {PLACES}",
+    "UPDATE resource_providers SET root_provider_id = 1, parent_provider_id = 1 WHERE id BETWEEN {last} AND {last} + 9",
+)
+
+
+def test_after_hundreds_of_changes_at_once_answers_are_those_of_a_new_worker(
+    api: Api, request: pytest.FixtureRequest
+) -> None:
+    """By SQL, in the name of a request or of nobody."""
+    stored(api.app, *[provider(f"host{number}", VCPU=64, MEMORY_MB=4096) for number in range(MANY_HOSTS)])
+    choice = Random(request.config.getoption("--seed"))
+    for _ in range(40 if request.config.getoption("--deep") else 4):
+        fresh = with_settings(api.app)
+        for query in (f"{WITHOUT_LIMIT}&limit=10", f"{WITHOUT_LIMIT}&limit={BLOCK + 50}", "resources=VCPU:3&limit=20"):
+            assert answer(api, query) == answer(fresh, query)
+        fresh.database.dispose()
+        first = choice.randint(2, 300)
+        places = {"first": first, "last": first + 450, "rest": choice.randrange(3)}
+        with by_request() if choice.random() < 0.7 else nullcontext(), api.database.writer.begin() as connection:
+            run(connection, *[burst.format(**places) for burst in choice.sample(BURSTS, 2)])
+
+
+PROFILES = (
+    RankingProfile("packed", Profile(fit=Fit({"VCPU": Preference("MostAllocated")}))),
+    RankingProfile("spread"),
+    RankingProfile("pack", Profile(fit=Fit({"PGPU": Preference("MostAllocated")})), 3),
+    RankingProfile("kept", Profile(fit=Fit(), proportional=Proportional({"PGPU": {"VCPU": 1}}, "own", "filter"))),
+    RankingProfile("compactness alone", Profile(), 1),
+)
+FEW = (
+    *(device_query(2), device_query(4), pair_query(2), f"{pair_query(3)}&resources=VCPU:1", "resources=PGPU:1"),
+    *("resources=VCPU:1,MEMORY_MB:1", "resources_A=PGPU:1&required_A=CUSTOM_A&resources_B=VCPU:1&group_policy=none"),
+)
+
+
+@pytest.mark.any_database
+def test_the_best_few_are_the_first_of_all_whatever_changes(app: Flask, seeds: Callable[..., range]) -> None:
+    """Some hosts change, or are full, between requests for the same, or for other numbers; some share with others."""
+    compared = 0
+    for seed in seeds(5, times=10):
+        chance, profile = Random(seed), Random(seed).choice(PROFILES)
+        planner = PlannerSettings(profiles={profile.name: profile}, default_profile=profile.name, levels=LEVELS)
+        api = with_settings(app, planner=planner)
+        with_limits(api, first_trees=1, growth=1)
+        make_names(api.database)
+        # The planner reads about twenty trees before it uses bounds.
+        hosts, pools = chance.choice((8, 8, 8, 24)), chance.choice((0, 0, 1, 2))
+        load(api.database, cloud := random_hosts(chance, hosts, models=chance.choice((None, 3)), pools=pools))
+        for _ in range(5):
+            for query in chance.sample(FEW, 2):
+                everything = without_cache(api, query)[1]["allocation_requests"]
+                compared += len(everything)
+                for limit in (1, 4, 4):
+                    assert answer(api, f"{query}&limit={limit}")[1]["allocation_requests"] == everything[:limit], seed
+            groups = {"_A": {"resources": {"PGPU": 1}, "count": chance.choice((2, 3))}}
+            body = {"groups": groups, "limit": 3}
+            answers = [api.post(CANDIDATES, body).json]
+            api.database.cloud_cache = None
+            assert answers == [api.post(CANDIDATES, body).json]
+            change_hosts(api, chance, cloud)
+    assert compared > 50
+
+
+def change_hosts(api: Api, chance: Random, cloud: SmallCloud) -> None:
+    """Leave nothing in some hosts, or all; let some providers no longer be places."""
+    with api.database.writer.begin() as connection:
+        roots = sorted({node.root for node in cloud.values()})
+        for root in chance.sample(roots, chance.choice((2, len(roots) // 2))):
+            inside = ", ".join([str(id_) for id_, node in cloud.items() if node.root == root])
+            reserved = chance.choice(("total", "total", "0"))
+            run(connection, f"UPDATE inventories SET reserved = {reserved} WHERE resource_provider_id IN ({inside})")
+        lost = chance.choice(sorted(cloud))
+        run(connection, f"DELETE FROM resource_provider_traits WHERE resource_provider_id = {lost}")
