@@ -18,10 +18,14 @@ import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from flask import Flask
 
+from placement.app import create_app
+from placement.settings import load
 from placement.store.connection.database import Database
 from placement.tuning import MANY_NEW_OBJECTS, ROUNDS_PER_OLDER_ROUND
 from tests import commits, examples, last_run, mariadb
@@ -31,6 +35,7 @@ from tests.memory import memory
 from tests.postgresql import PostgreSQL, running_postgresql
 from tests.recycled_mariadb import mariadb_pool
 from tests.recycled_postgresql import postgresql_pool
+from tests.servers import write_configuration
 
 LONGEST = ("differential", "survival", "packaging", "concurrency", "interleavings", "conformance")
 """The directories with tests that take many seconds."""
@@ -176,6 +181,23 @@ def database(database_url: str) -> Iterator[Database]:
     """A migrated database without data, of each kind, opened."""
     with opened_database(database_url) as opened:
         yield opened
+
+
+Configured = Callable[..., Flask]
+
+
+@pytest.fixture
+def configured(sqlite_url: str, tmp_path: Path) -> Iterator[Configured]:
+    """Makes an application of sections of placement.conf: ``configured(api={"auth_strategy": "noauth2"})``."""
+    with ExitStack() as running:
+
+        def application(**sections: dict[str, str]) -> Flask:
+            all_sections = {"placement_database": {"connection": sqlite_url}, **sections}
+            app = create_app(load([str(write_configuration(tmp_path, all_sections))], {}, search=False))
+            running.callback(app.extensions["placement"].database.dispose)
+            return app
+
+        yield application
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,28 +12,16 @@ from werkzeug.test import Client, TestResponse
 
 from placement.app import create_app
 from placement.settings import load
+from tests.conftest import Configured
 from tests.fakes.keystone import Issued, Keystone
 
 Start = Callable[..., Client]
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    """Start an application with these sections of a placement.conf, on a separate database."""
-    with ExitStack() as running:
-
-        def started(**sections: dict[str, str]) -> Client:
-            database = {"connection": f"sqlite:///{tmp_path}/placement.sqlite", "sync_on_startup": "true"}
-            sections["placement_database"] = database
-            lines = []
-            for section, options in sections.items():
-                lines += [f"[{section}]", *(f"{name} = {value}" for name, value in options.items())]
-            (tmp_path / "placement.conf").write_text("\n".join(lines))
-            app = create_app(load([str(tmp_path / "placement.conf")], {}, search=False))
-            running.callback(app.extensions["placement"].database.dispose)
-            return Client(app)
-
-        yield started
+def start(configured: Configured) -> Start:
+    """Start an application with these sections of a placement.conf."""
+    return lambda **sections: Client(configured(**sections))
 
 
 NOAUTH2 = {"auth_strategy": "noauth2"}

@@ -1,14 +1,12 @@
 """The console in process: an application on a fresh database, and a visitor who opens its pages."""
 
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 from flask import Flask
 
 from placement.app import create_app
-from placement.settings import DatabaseSettings, Settings, load
-from tests import servers
+from placement.settings import DatabaseSettings, Settings
 from tests.ui.clouds import load_demo
 from tests.ui.visitor import Visitor
 
@@ -24,24 +22,6 @@ def app(settings: Settings) -> Iterator[Flask]:
     application = create_app(settings)
     yield application
     application.extensions["placement"].database.dispose()
-
-
-Configured = Callable[[Mapping[str, Mapping[str, str]]], Flask]
-
-
-@pytest.fixture
-def configured(sqlite_url: str, tmp_path: Path) -> Iterator[Configured]:
-    """Makes an application of sections of placement.conf."""
-    made: list[Flask] = []
-
-    def application(sections: Mapping[str, Mapping[str, str]]) -> Flask:
-        file = servers.write_configuration(tmp_path, {"placement_database": {"connection": sqlite_url}, **sections})
-        made.append(create_app(load([str(file)], {}, search=False)))
-        return made[-1]
-
-    yield application
-    for each in made:
-        each.extensions["placement"].database.dispose()
 
 
 @pytest.fixture

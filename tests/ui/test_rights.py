@@ -9,9 +9,9 @@ from flask import Flask
 from placement.cli.demo import uuid_of
 from placement.policies import operations
 from placement.ui.blueprint import PAGES
+from tests.conftest import Configured
 from tests.fakes.keystone import Issued, Keystone
 from tests.ui.clouds import load_demo
-from tests.ui.conftest import Configured
 from tests.ui.visitor import Document, Visitor
 
 ADDRESSES = {
@@ -39,7 +39,7 @@ def policy(tmp_path: Path) -> Path:
 @pytest.fixture
 def app(configured: Configured, policy: Path) -> Flask:
     """An application with a policy file, on the demo cloud."""
-    application = configured({"api": {"auth_strategy": "noauth2"}, "oslo_policy": {"policy_file": str(policy)}})
+    application = configured(api={"auth_strategy": "noauth2"}, oslo_policy={"policy_file": str(policy)})
     load_demo(application.extensions["placement"].database)
     return application
 
@@ -94,7 +94,7 @@ def behind_keystone(configured: Configured) -> Iterator[Flask]:
     """An application whose callers are identified by tokens, which a browser does not have."""
     with Keystone() as keystone:
         keystone.tokens["good"] = Issued("alice", roles=["admin"], project="p1")
-        yield configured({"keystone_authtoken": keystone.configuration()})
+        yield configured(keystone_authtoken=keystone.configuration())
 
 
 def test_without_a_token_a_page_tells_how_to_get_in_and_a_proxy_may_add_one(behind_keystone: Flask):

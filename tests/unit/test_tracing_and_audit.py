@@ -1,58 +1,27 @@
 """OSprofiler and the audit middleware in a server, as its options configure them."""
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from flask import Flask
 
-from placement.app import create_app
 from placement.errors import ConfigurationError
-from placement.settings import load
-from tests.databases import SQLiteDatabases
+from tests.conftest import Configured
 
 MAP = Path(__file__).parents[2] / "etc" / "placement" / "api_audit_map.conf"
 HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
 
 ALICE, PROJECT = "0a0a0a0a-0000-4000-8000-000000000001", "0a0a0a0a-0000-4000-8000-000000000002"
 
-CONFIGURATION = """
-[placement_database]
-connection = {url}
-[api]
-auth_strategy = noauth2
-[access_log]
-enabled = false
-{more}
-"""
-
-
-Serve = Callable[[str], Flask]
-
-
-@pytest.fixture
-def serve(sqlite_databases: SQLiteDatabases, tmp_path: Path) -> Iterator[Serve]:
-    """Makes a server with additional options."""
-    file, url = tmp_path / "placement.conf", sqlite_databases.copy(tmp_path)
-    with ExitStack() as made:
-
-        def server(more: str) -> Flask:
-            file.write_text(CONFIGURATION.format(url=url, more=more))
-            app = create_app(load([str(file)], {}, search=False))
-            made.callback(app.extensions["placement"].database.dispose)
-            return app
-
-        yield server
+PLAIN = {"api": {"auth_strategy": "noauth2"}, "access_log": {"enabled": "false"}}
 
 
 @pytest.fixture
 def traces() -> list[dict[str, Any]]:
     """Return the traces sent to OSprofiler's driver ``memory``."""
     base = pytest.importorskip("osprofiler.drivers.base")
-    told: list[dict[str, Any]] = []
+    sent: list[dict[str, Any]] = []
 
     class Memory(base.Driver):  # type: ignore[misc, name-defined]
         @classmethod
@@ -60,18 +29,19 @@ def traces() -> list[dict[str, Any]]:
             return "memory"
 
         def notify(self, info: dict[str, Any], **_context: object) -> None:
-            told.append(info)
+            sent.append(info)
 
-    told.append({"driver": Memory})  # found among the living subclasses
-    return told
+    sent.append({"driver": Memory})  # found among the living subclasses
+    return sent
 
 
 def test_requests_with_a_signed_header_are_traced_with_their_statements(
-    serve: Serve, traces: list[dict[str, Any]]
+    configured: Configured, traces: list[dict[str, Any]]
 ) -> None:
     web = pytest.importorskip("osprofiler.web")
     profiler = pytest.importorskip("osprofiler.profiler")
-    app = serve("[profiler]\nenabled = true\nhmac_keys = KEY\nconnection_string = memory://\ntrace_sqlalchemy = true\n")
+    options = {"enabled": "true", "hmac_keys": "KEY", "connection_string": "memory://", "trace_sqlalchemy": "true"}
+    app = configured(**PLAIN, profiler=options)
     profiler.init("KEY", base_id="11111111-1111-1111-1111-111111111111")
     signed = web.get_trace_id_headers()
     profiler.clean()
@@ -84,12 +54,10 @@ def test_requests_with_a_signed_header_are_traced_with_their_statements(
 
 
 @pytest.mark.filterwarnings("ignore:Invalid uuid")  # the endpoint's id, when no catalogue provides it
-def test_each_request_leaves_events_that_say_who_did_what(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
+def test_each_request_leaves_events_of_who_did_what(configured: Configured, caplog: pytest.LogCaptureFixture) -> None:
     pytest.importorskip("keystonemiddleware")
-    app = serve(
-        f"[audit]\nenabled = true\naudit_map_file = {MAP}\nignore_req_list = HEAD\n"
-        "[audit_middleware_notifications]\nuse_oslo_messaging = false\n"
-    )
+    audit = {"enabled": "true", "audit_map_file": str(MAP), "ignore_req_list": "HEAD"}
+    app = configured(**PLAIN, audit=audit, audit_middleware_notifications={"use_oslo_messaging": "false"})
     caplog.set_level(logging.INFO)
     # A server of another test may have changed this logger's level.
     caplog.set_level(logging.INFO, "keystonemiddleware")
@@ -104,6 +72,6 @@ def test_each_request_leaves_events_that_say_who_did_what(serve: Serve, caplog: 
     assert ALICE in answered
 
 
-def test_an_audit_map_that_cannot_be_used_stops_the_start_with_a_sentence(serve: Serve) -> None:
+def test_an_audit_map_that_cannot_be_used_stops_the_start_with_a_sentence(configured: Configured) -> None:
     with pytest.raises(ConfigurationError, match=r"\[audit\] cannot be used: .*nowhere"):
-        serve("[audit]\nenabled = true\naudit_map_file = /nowhere\n")
+        configured(**PLAIN, audit={"enabled": "true", "audit_map_file": "/nowhere"})

@@ -73,6 +73,16 @@ def end_and_serve(shares: FairShares, ends: Sequence[str], tasks: Mapping[str, M
         shares.use(winner, plus(shares.usage(winner), tasks[winner]))
 
 
+def random_promises(rng: random.Random, classes: str, *, most: int, share: float) -> dict[str, dict[str, int]]:
+    """Return a valid setting by an operator: guarantee, deserved amount and limit, each at least the one before."""
+    promises: dict[str, dict[str, int]] = {"guarantee": {}, "deserved": {}, "limit": {}}
+    for name in classes:
+        for promise, amount in zip(promises.values(), sorted(rng.randint(0, most) for _ in promises), strict=True):
+            if rng.random() < share:
+                promise[name] = amount
+    return promises
+
+
 WEIGHTS = (1, 1, 1, 2, 3, 0.5, 0.1, Fraction(1, 3), 50)
 CLASSES = ("cpu", "gpu", "memory")
 

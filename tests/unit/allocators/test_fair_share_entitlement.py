@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Branch, Leaf
 from tests.unit.allocators.fair_share_entitlement_oracle import entitlements
-from tests.unit.allocators.fair_share_trees import WEIGHTS, leaf_paths
+from tests.unit.allocators.fair_share_trees import WEIGHTS, leaf_paths, random_promises
 
 PLENTY = 10**9
 
@@ -59,13 +59,7 @@ def random_queues(rng: random.Random, depth: int, name: str = "n") -> Branch:
             parts.append(random_queues(rng, depth - 1, f"b{number}"))
         else:
             parts.append(Leaf(f"l{number}", rng.choice(WEIGHTS)))
-    bounds = sorted(rng.randint(0, 60) for _bound in range(3))
-    said = {
-        promise: {"g": bound}
-        for promise, bound in zip(("guarantee", "deserved", "limit"), bounds, strict=True)
-        if rng.random() < 0.3
-    }
-    return Branch(name, tuple(parts), rng.choice(WEIGHTS), **said)
+    return Branch(name, tuple(parts), rng.choice(WEIGHTS), **random_promises(rng, "g", most=60, share=0.3))
 
 
 @given(st.integers(0, 10**9))

@@ -16,7 +16,7 @@ from placement.allocators.fair_share.reclaim import Held, reclaim
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Branch, Leaf
 from tests.examples import examples
-from tests.unit.allocators.fair_share_trees import leaf_paths, plus
+from tests.unit.allocators.fair_share_trees import leaf_paths, plus, random_promises
 
 MOST_ROUNDS = 200
 
@@ -73,18 +73,12 @@ class Life:
         return sum(held.amounts.get(name, 0) for held in self.held if held.leaf == leaf)
 
 
-def promises(rng: random.Random, total: int) -> dict[str, dict[str, int]]:
-    amounts = sorted(rng.randint(0, total) for _promise in range(3))
-    names = ("guarantee", "deserved", "limit")
-    return {name: {"g": amount} for name, amount in zip(names, amounts, strict=True) if rng.random() < 0.4}
-
-
 def random_branch(rng: random.Random, name: str, *, depth: int, total: int) -> Branch:
     count = rng.randint(1, 3)
     parts: list[Branch | Leaf] = [Leaf(f"l{number}", rng.choice([1, 1, 3])) for number in range(count)]
     if depth:
         parts = [random_branch(rng, f"b{number}", depth=depth - 1, total=total // 2) for number in range(count)]
-    return Branch(name, tuple(parts), rng.choice([1, 1, 3]), **promises(rng, total))
+    return Branch(name, tuple(parts), rng.choice([1, 1, 3]), **random_promises(rng, "g", most=total, share=0.4))
 
 
 def random_life(seed: int, classes: str) -> Life:

@@ -18,7 +18,7 @@ from placement.allocators.fair_share.tree import Branch, Leaf, joined
 from tests.examples import examples
 from tests.unit.allocators import fair_share_oracle as oracle
 from tests.unit.allocators.fair_share_entitlement_oracle import amount_in, entitlements
-from tests.unit.allocators.fair_share_trees import limits_of, plus, tree
+from tests.unit.allocators.fair_share_trees import limits_of, plus, random_promises, tree
 
 
 def cluster(parts, totals, held: list[Held], waiting: Mapping[str, Mapping[str, int]] | None = None) -> FairShares:
@@ -182,16 +182,8 @@ class Model:
         )
 
 
-def capacity(rng: random.Random):
-    """Return a valid setting by an operator: guarantee, deserved amount and limit, each at least the one before."""
-    found: dict[str, dict[str, int]] = {"guarantee": {}, "deserved": {}, "limit": {}}
-    for name in "cg":
-        amount = 0
-        for bound in found.values():
-            amount += rng.randint(0, 4)
-            if rng.random() < 0.2:
-                bound[name] = amount
-    return found
+def promises(rng: random.Random) -> dict[str, dict[str, int]]:
+    return random_promises(rng, "cg", most=12, share=0.2)
 
 
 def random_case(seed: int):
@@ -201,11 +193,17 @@ def random_case(seed: int):
             f"q{number}",
             tuple(Leaf(f"l{leaf}", rng.choice([1, 1, 2])) for leaf in range(rng.randint(1, 2))),
             rng.choice([1, 1, 2, 0.5]),
-            **capacity(rng),
+            **promises(rng),
         )
         for number in range(rng.randint(2, 4))
     ]
-    root = Branch("n", (Branch("deep", tuple(queues[:2]), rng.choice([1, 3]), **capacity(rng)), *queues[2:]))
+    root = Branch(
+        "n",
+        (
+            Branch("deep", tuple(queues[:2]), rng.choice([1, 3]), **promises(rng)),
+            *queues[2:],
+        ),
+    )
     leaves = [
         f"n/{'deep/' if at < 2 else ''}{queue.name}/{leaf.name}"
         for at, queue in enumerate(queues)
