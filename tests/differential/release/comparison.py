@@ -127,9 +127,9 @@ def full_places(request: Request, expected: Answer, given: Answer) -> bool:
     if not all(isinstance(document, dict) and "allocation_requests" in document for document in documents):
         return False
     candidates = [document.pop("allocation_requests") for document in documents]
-    root_of = {uuid: row.get("root_provider_uuid") for uuid, row in documents[0].get("provider_summaries", {}).items()}
-    trees = [[{root_of.get(uuid) for uuid in _providers(row)} for row in rows] for rows in candidates]
-    return documents[0] == documents[1] and trees[0] == trees[1] and _sorted(candidates[0]) == _sorted(candidates[1])
+    stocks = [row["resources"] for row in documents[0].get("provider_summaries", {}).values()]
+    has_held = any(name.endswith("_LOCK") and stock["used"] for row in stocks for name, stock in row.items())
+    return has_held and documents[0] == documents[1] and _sorted(candidates[0]) == _sorted(candidates[1])
 
 
 def _providers(row: dict[str, Any]) -> list[str]:
