@@ -30,7 +30,7 @@ from placement.errors import (
     Unavailable,
 )
 from placement.logs import RationedLog
-from placement.services.planner.refusals import NoCandidate
+from placement.services.planner.candidates import NoCandidate
 
 LOG = logging.getLogger(__name__)
 

@@ -201,7 +201,11 @@ def refuse_held_places(tx: Transaction, claims: Sequence[Claim], situation: Situ
     for place in held:
         outsiders = [change for change in changes if not change.holds(place)]
         if taking := _first_that_takes_more(outsiders, place, parents):
-            raise _refusal(tx, taking.claim, place)
+            provider = named_providers(tx, [place.id])[place.id]
+            raise HeldExclusively(
+                f"Unable to allocate inventory for consumer {taking.claim.consumer_uuid}: resource provider "
+                f"{provider.uuid} ({provider.name}) is held exclusively by another consumer."
+            )
 
 
 class _ConsumerChange(NamedTuple):
@@ -238,11 +242,3 @@ def _inside(amounts: Mapping[StockKey, int], place: ExclusivePlace, parents: Par
         if place.id in upwards(provider, parents):
             inside[class_id] += amount
     return inside
-
-
-def _refusal(tx: Transaction, claim: Claim, place: ExclusivePlace) -> HeldExclusively:
-    provider = named_providers(tx, [place.id])[place.id]
-    return HeldExclusively(
-        f"Unable to allocate inventory for consumer {claim.consumer_uuid}: resource provider {provider.uuid} "
-        f"({provider.name}) is held exclusively by another consumer."
-    )

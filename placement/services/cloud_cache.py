@@ -144,8 +144,8 @@ class CloudInSnapshot:
 
     def note_nothing(self, question: tuple[object, ...], reason: object, *, lasts: bool = False) -> None:
         """Remember why a request finds nothing, until a tree changes; or if it ``lasts``, until one has more left."""
-        others = [nothing for nothing in self._nothing_found() if nothing.question != question]
-        self._keep_nothing((_Nothing(question, reason, lasts), *others[: MAX_REASONS - 1]))
+        reasons = [nothing for nothing in self._nothing_found() if nothing.question != question]
+        self._keep_nothing((_Nothing(question, reason, lasts), *reasons[: MAX_REASONS - 1]))
 
     def _nothing_found(self) -> Sequence["_Nothing"]:
         kept = self.kept.find(NOTHING_FOUND)
@@ -232,10 +232,12 @@ class SetsInSnapshot:
         if not marks:
             return
         kept = {mark: self._kept.find(mark) for mark in marks}
-        known = {mark: entry.value for mark, entry in kept.items() if entry is not None and mark not in entry.marks}
-        if unknown := {id_ for _kind, id_ in kept.keys() - known.keys()}:
-            known |= {(kind, id_): _KnownHolders(holders) for id_, holders in read(self._tx, unknown).items()}
-        self._flags |= {mark: self._at_positions(mark, holders) for mark, holders in known.items()}
+        holders_of = {
+            mark: entry.value for mark, entry in kept.items() if entry is not None and mark not in entry.marks
+        }
+        if unread := {id_ for _kind, id_ in kept.keys() - holders_of.keys()}:
+            holders_of |= {(kind, id_): _KnownHolders(holders) for id_, holders in read(self._tx, unread).items()}
+        self._flags |= {mark: self._at_positions(mark, holders) for mark, holders in holders_of.items()}
 
     def _at_positions(self, mark: Mark, holders: "_KnownHolders") -> Flags:
         if holders.providers is None or holders.providers() is not self._providers:

@@ -20,10 +20,10 @@ from placement.errors import ConfigurationError
 from placement.services.allocation_candidates import CandidateQuestion, allocation_candidates, explanation_of
 from placement.services.bulk_read import read_inventory
 from placement.services.journal import put_in_order
+from placement.services.planner.candidates import NoCandidate
 from placement.services.planner.claims import ClaimTerms, claim
 from placement.services.planner.gang import ClaimMember
 from placement.services.planner.questions import PlannerOptions
-from placement.services.planner.refusals import NoCandidate
 from placement.services.providers import create_provider, provider, providers
 from placement.settings import DatabaseSettings
 from placement.store.connection.database import Database, Transaction, reads_anywhere

@@ -23,9 +23,9 @@ from placement.domain.inventory import Claim
 from placement.domain.names import canonical_uuid
 from placement.domain.planner_request import ANYWHERE, THE_HOST, FabricLevel, GangRules, Together
 from placement.errors import Conflict, InvalidAt, PlacementError
+from placement.services.planner.candidates import NoCandidate
 from placement.services.planner.claims import ClaimTerms, Outcome, claim, claim_what_fits
 from placement.services.planner.gang import ClaimMember
-from placement.services.planner.refusals import NoCandidate
 from placement.settings import PlannerSettings
 
 MAX_MEMBERS = 1000

@@ -28,6 +28,12 @@ from placement.domain.tree import AS_IT_IS
 from placement.errors import ConcurrentUpdate, Conflict, PlacementError
 from placement.services import claims as claiming
 from placement.services.claims import Situation
+from placement.services.planner.candidates import (
+    is_without_place,
+    no_place_beside,
+    refusal,
+    shortage,
+)
 from placement.services.planner.fabric import placed_by_rules
 from placement.services.planner.gang import (
     ClaimMember,
@@ -41,12 +47,6 @@ from placement.services.planner.gang import (
     together,
 )
 from placement.services.planner.questions import Composers, released
-from placement.services.planner.refusals import (
-    is_without_place,
-    no_place_beside,
-    refusal,
-    shortage,
-)
 from placement.store.allocations import held_by
 from placement.store.connection.database import Database, Transaction, reads, writes
 from placement.store.consumers import consumer_generations

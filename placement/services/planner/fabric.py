@@ -22,6 +22,7 @@ from placement.candidates.planner.planner_trees import HostSketch, read_off
 from placement.candidates.planner.question import PlannerQuestion
 from placement.domain.planner_request import FabricLevel, GangRules, names_of_hosts
 from placement.domain.tree import Overlay
+from placement.services.planner.candidates import NoCandidate, refusal, refusal_of_gang, shortage
 from placement.services.planner.gang import (
     PLACES_OF_A_GANG,
     ClaimMember,
@@ -33,7 +34,6 @@ from placement.services.planner.gang import (
     draft_of,
     one_by_one,
 )
-from placement.services.planner.refusals import NoCandidate, refusal, refusal_of_gang, shortage
 from placement.store.connection.database import Transaction
 from placement.store.marks import hosts_in
 from placement.store.search.names import named_providers
