@@ -12,9 +12,10 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cache
 from itertools import pairwise
 from math import gcd
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from placement.allocators import Budget
 
@@ -95,8 +96,6 @@ def _path(
 Bundle = Mapping[int, int]
 """Cell -> the amount taken from it, above 0; not empty."""
 
-Cells = TypeVar("Cells", bound=Collection[int])
-
 
 def undominated(bundles: Iterable[Bundle]) -> list[Bundle]:
     """Drop bundles that take at least as much of everything as another one.
@@ -114,9 +113,9 @@ def undominated(bundles: Iterable[Bundle]) -> list[Bundle]:
     return [bundle for _cells, bundle in kept]
 
 
-def _disjoint_parts(bundles: Iterable[Cells]) -> list[list[Cells]]:
+def _disjoint_parts(bundles: Iterable[Bundle]) -> list[list[Bundle]]:
     """Partition bundles into parts that have no cell in common."""
-    parts: list[tuple[set[int], list[Cells]]] = []
+    parts: list[tuple[set[int], list[Bundle]]] = []
     for bundle in bundles:
         cells, joined = {*bundle}, [bundle]
         for part in [part for part in parts if not part[0].isdisjoint(bundle)]:
@@ -174,8 +173,8 @@ class BundlePacking:
     def __init__(self, bundles: Sequence[Bundle], kinds: Sequence[Collection[int]]) -> None:
         self._bundles = bundles
         self._kinds = kinds
-        self._bounds_of: dict[tuple[int, ...], _Bound] = {}
-        self._parts_of: dict[tuple[tuple[int, ...], tuple[int, ...]], list[_BundleSearch]] = {}
+        self._bound = cache(lambda numbers: _bounds([bundles[number] for number in numbers], kinds)[0])
+        self._parts = cache(self._parts_of)
 
     def copies(self, free: Sequence[int], *, budget: Budget) -> Copies:
         """Return how many bundles fit. If the budget runs out, the best packing found is the lower bound."""
@@ -183,21 +182,20 @@ class BundlePacking:
         numbers = tuple([number for number, is_fitting in enumerate(fits) if is_fitting])
         if not numbers:
             return exactly(0)
-        fitting = [self._bundles[number] for number in numbers]
-        if numbers not in self._bounds_of:
-            self._bounds_of[numbers] = _bounds(fitting, self._kinds)[0]
-        bound = self._bounds_of[numbers]
+        bound = self._bound(numbers)
         limit = bound.copies(free)
         # Only cells that may run out before this many bundles are taken matter; all cells are of the last kind.
         scarce = tuple([cell for cell, _unit, largest in bound.kinds[-1][1] if free[cell] < largest * limit])
-        if (numbers, scarce) not in self._parts_of:
-            bound_by = [{cell: bundle[cell] for cell in bundle if cell in scarce} for bundle in fitting]
-            # If some bundle needs no scarce cell, the bound is met.
-            parts = _disjoint_parts(undominated(bound_by)) if all(bound_by) else []
-            self._parts_of[numbers, scarce] = [_BundleSearch(part, self._kinds) for part in parts]
-        copies = [part.copies(free, budget) for part in self._parts_of[numbers, scarce]]
+        copies = [part.copies(free, budget) for part in self._parts(numbers, scarce)]
         least, max_count = sum([part.least for part in copies]), sum([part.max_count for part in copies])
         return Copies(min(limit, least), min(limit, max_count)) if copies else exactly(limit)
+
+    def _parts_of(self, numbers: tuple[int, ...], scarce: tuple[int, ...]) -> "list[_BundleSearch]":
+        bundles = [self._bundles[number] for number in numbers]
+        bound_by = [{cell: bundle[cell] for cell in bundle if cell in scarce} for bundle in bundles]
+        # If some bundle needs no scarce cell, the bound is met.
+        parts = _disjoint_parts(undominated(bound_by)) if all(bound_by) else []
+        return [_BundleSearch(part, self._kinds) for part in parts]
 
 
 class _BundleSearch:

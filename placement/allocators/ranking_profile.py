@@ -151,14 +151,6 @@ def _whole(weights: list[Number]) -> list[int]:
     return [int(weight * scale) for weight in fractions]
 
 
-class _ScoreFactors(NamedTuple):
-    """How a score is put together: the mean's fraction and the avoided weight, as integers over one denominator."""
-
-    mean: int
-    avoided: int
-    common: int
-
-
 class NodeScorer:
     """A strategy and a request, compiled to score many nodes: integer arithmetic and one division remain for each.
 
@@ -202,10 +194,13 @@ class NodeScorer:
         of_reserves = [name for reserve in self._reserves for name in (reserve.primary, reserve.secondary)]
         self.classes = tuple(sorted({*[term.name for term in self._fit], *of_scarce, *self._needed, *of_reserves}))
         self._all_scarce = sum([term.weight for term in self._scarce])
-        per_mean = _per_unit(fit, sum([term.weight for term in self._fit]))
-        per_avoided = _per_unit(sra, self._all_scarce)
+        mean = sum([term.weight for term in self._fit])
+        # The score per unit of weight; 0 if the policy or every weight is missing.
+        per_mean = MAX_NODE_SCORE * exact(fit.weight) / mean if fit and mean else Fraction()
+        per_avoided = MAX_NODE_SCORE * exact(sra.weight) / self._all_scarce if sra and self._all_scarce else Fraction()
         common = lcm(per_mean.denominator, per_avoided.denominator)
-        self._factors = _ScoreFactors(int(per_mean * common), int(per_avoided * common), common)
+        self._factors = int(per_mean * common), int(per_avoided * common), common
+        """The factors of the mean and of the avoided weight in a score, and their common denominator."""
 
     def score(self, allocatable: Sequence[Any], used: Sequence[Any]) -> Any:
         """Return the sum of the scores, from 0 to 100 times the sum of the policies' weights."""
@@ -213,11 +208,11 @@ class NodeScorer:
 
     def fit(self, allocatable: Sequence[Any], used: Sequence[Any]) -> Any:
         """Return the strategy fit alone; 0 if the profile has no such policy."""
-        return self._weighed(allocatable, used, self._factors._replace(avoided=0))
+        return self._weighed(allocatable, used, (self._factors[0], 0, self._factors[2]))
 
     def sra(self, allocatable: Sequence[Any], used: Sequence[Any]) -> Any:
         """Return the score for scarce resources alone; 0 if the profile has no such policy."""
-        return self._weighed(allocatable, used, self._factors._replace(mean=0))
+        return self._weighed(allocatable, used, (0, *self._factors[1:]))
 
     def keeps_proportion(self, allocatable: Sequence[Any], used: Sequence[Any]) -> Any:
         """Tell whether the node keeps its reserve for scarce resources."""
@@ -243,7 +238,7 @@ class NodeScorer:
     def _by_class(self, column: Sequence[Any]) -> dict[str, Any]:
         return dict(zip(self.classes, column, strict=True))
 
-    def _weighed(self, allocatable: Sequence[Any], used: Sequence[Any], factors: _ScoreFactors) -> Any:
+    def _weighed(self, allocatable: Sequence[Any], used: Sequence[Any], factors: tuple[int, int, int]) -> Any:
         capacity = self._by_class(allocatable)
         numerator, denominator = self._mean(capacity, self._by_class(used))
         mean, avoided, common = factors
@@ -277,11 +272,6 @@ class NodeScorer:
         for name in self._needed:
             spared = spared * (allocatable[name] > 0)
         return spared
-
-
-def _per_unit(policy: Fit | Sra | None, weight: int) -> Fraction:
-    """Return the score per unit of weight; 0 if the policy or every weight is missing."""
-    return MAX_NODE_SCORE * exact(policy.weight) / weight if policy and weight else Fraction()
 
 
 MAX_COMPILED = 512

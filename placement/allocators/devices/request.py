@@ -152,8 +152,8 @@ def nesting(paths: Collection[PlacePath], levels: int) -> tuple[int, ...] | None
 
 def _is_in_one(paths: Collection[PlacePath], inner: int, outer: int) -> bool:
     """Tell whether each place of ``inner`` lies entirely in one place of ``outer``, or entirely in none."""
-    around: dict[str | None, str | None] = {}
-    return all([path[inner] is None or around.setdefault(path[inner], path[outer]) == path[outer] for path in paths])
+    pairs = {(path[inner], path[outer]) for path in paths if path[inner] is not None}
+    return len(pairs) == len({place for place, _around in pairs})
 
 
 class DeviceOption(NamedTuple):

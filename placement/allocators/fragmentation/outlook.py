@@ -242,14 +242,11 @@ class Outlook:
         gradient = self.useless(after) - self.useless(host)
         offcut = sum([self._offcuts.lost(device.free, task.share) for device in taken])
         scarce = sum([self._scarcity.get(device.kind, 0.0) for device in taken]) * task.share / size
-        parts = gradient, offcut, scarce, self._room(after)
+        # How empty the host then is compared to the largest one, from 0 to 1.
+        free = [after.free.get(name, 0) / largest for name, largest in self.supply.largest.items() if largest]
+        free.append(sum([device.free for device in after.devices]) / (size * self.supply.most_devices))
+        parts = gradient, offcut, scarce, sum(free) / len(free)
         return round(sum([weight * part for weight, part in zip(weights, parts, strict=True)]), DIGITS)
-
-    def _room(self, host: FreeHost) -> float:
-        """Return how empty a host is compared to the largest one, from 0 to 1."""
-        parts = [host.free.get(name, 0) / largest for name, largest in self.supply.largest.items() if largest]
-        parts.append(sum([device.free for device in host.devices]) / (self.supply.size * self.supply.most_devices))
-        return sum(parts) / len(parts)
 
 
 def tidiness(cost: float | None) -> float:

@@ -14,7 +14,8 @@ from typing import NamedTuple
 from placement.allocators import Budget
 from placement.allocators.group import NamedGroup, split_name
 from placement.allocators.group.locations import Rules
-from placement.allocators.group.place import STEPS, STEPS_OF_A_TRY, Placement, place
+from placement.allocators.group.place import STEPS, Placement, place
+from placement.allocators.group.search import STEPS_OF_A_TRY
 from placement.allocators.group.tree import (
     ANY_AMOUNT,
     ANYWHERE,

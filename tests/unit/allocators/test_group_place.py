@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from placement.allocators import Budget
 from placement.allocators.group import location_tree, requirement_tree
 from placement.allocators.group.locations import Rules
-from placement.allocators.group.place import STEPS, STEPS_OF_A_TRY, place
+from placement.allocators.group.place import STEPS, place
+from placement.allocators.group.search import STEPS_OF_A_TRY
 from placement.allocators.group.tree import (
     Capacity,
     Location,

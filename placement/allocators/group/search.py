@@ -1,17 +1,22 @@
-"""Usage by location while requirements are placed and taken back.
+"""The Group Allocator's search: branch and bound over the usage of locations, in a budget.
 
 Two locations are equivalent, and share a number, if they and everything inside have the same resources, usage and
-requirements waiting for parts; the same can follow, up to names. So the search tries one of several equivalent
-locations, and memoises what it found for a state by its number.
+requirements waiting for parts; the same can follow, up to names. So the search tries only the first of interchangeable
+locations, and memoises what it found for a state by its number. Its upper bound lets every requirement yet to be placed
+raise the score by as much as it does at its best location.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 
-from placement.allocators.group.locations import Locations, Objective, Weights
-from placement.allocators.group.requirements import RequirementNode
-from placement.allocators.group.tree import ANYWHERE, Path, Phase, Scorer, Used
+from placement.allocators import Budget
+from placement.allocators.group.locations import Locations, Objective, ScoredCapacity, Weights
+from placement.allocators.group.requirements import OUTERMOST, RequirementNode, Requirements
+from placement.allocators.group.tree import ANYWHERE, Path, Phase, Used
+
+STEPS_OF_A_TRY = 5
+"""The cost, in steps, of trying a requirement at a location."""
 
 CapacityState = tuple[Used, tuple[int, ...], int, Used, int]
 """(used before the container, the container's requests so far, the container or SETTLED, used now, score)."""
@@ -31,7 +36,6 @@ class State:
         self._requirements = requirements
         self._numbers: dict[object, int] = {}
         self._moves: dict[object, CapacityState | None] = {}
-        self._kind_values: list[tuple[int, Scorer]] = []
         self._positions, self._kinds = self._capacities_that_change()
         self._fixed = self._what_stays()
         self.where = [0] * len(requirements)
@@ -53,9 +57,7 @@ class State:
             of_level = bases_of_levels.get(location.level, set()) | bases_of_levels.get(ANYWHERE, set())
             bases = sorted([base for base in location.capacities if base in of_level])
             positions.append({base: position for position, base in enumerate(bases)})
-            of_bases = [(location.capacities[base].allocatable, location.capacities[base].scorer) for base in bases]
-            self._kind_values += [kind for kind in dict.fromkeys(of_bases) if kind not in self._kind_values]
-            kinds.append([self._kind_values.index(kind) for kind in of_bases])
+            kinds.append([self._number(("kind", location.capacities[base][:2])) for base in bases])
         return positions, kinds
 
     def _number(self, value: object) -> int:
@@ -92,27 +94,29 @@ class State:
         if not node.amounts:
             return before, 0
         capacities = list(before)
-        positions, kinds = self._positions[location], self._kinds[location]
+        positions, kinds, resources = self._positions[location], self._kinds[location], self._locations.all[location]
         gain = 0
         for base, amount in node.amounts:
             position = positions[base]
             old = capacities[position]
             key = (kinds[position], old, amount, node.phase, node.container)
             if key not in self._moves:
-                self._moves[key] = self._judged(node, old, amount, kinds[position])
+                self._moves[key] = self._judged(node, old, amount, capacity=resources.capacities[base])
             if (new := self._moves[key]) is None:
                 return None
             capacities[position] = new
             gain += new[4] - old[4]
         return tuple(capacities), gain
 
-    def _judged(self, node: RequirementNode, old: CapacityState, amount: int, kind: int) -> CapacityState | None:
+    def _judged(
+        self, node: RequirementNode, old: CapacityState, amount: int, *, capacity: ScoredCapacity
+    ) -> CapacityState | None:
         before, requests, container, now, score = old
         if container != node.container:
             before, requests = now, ()
         requests = tuple(sorted((*requests, amount)))
-        allocatable, scorer = self._kind_values[kind]
-        verdict = scorer.judge(allocatable, before, requests, node.phase)
+        scorer = capacity.scorer
+        verdict = scorer.judge(capacity.allocatable, before, requests, node.phase)
         if not verdict.fits:
             return None
         if node.phase is Phase.RUNNING:
@@ -199,3 +203,118 @@ class State:
                 if added:
                     taken[location.path, base] = added
         return taken
+
+
+_RatedLocation = tuple[int, int, tuple[tuple[CapacityState, ...], int]]
+"""(the gain, the location, its state afterwards)."""
+
+
+class BranchAndBound:
+    """One search for the best placement."""
+
+    def __init__(self, locations: Locations, weights: Weights, requirements: Requirements, *, budget: Budget) -> None:
+        self._requirements = requirements
+        self._nodes: Sequence[RequirementNode] = requirements.in_order
+        self._state = State(locations, weights, self._nodes)
+        self._budget = budget
+        self._memo: dict[tuple[int, int], tuple[int, bool]] = {}
+        """(depth, number of the state) -> the most that the remaining requirements add, and whether that is exact."""
+        self._depth = 0
+        self._worth = 0
+        self._incumbent: list[int] | None = None
+        self._incumbent_worth = 0
+        # No placement, whole or partial, is worth as much as this or as little as its negative.
+        self._limit = 2 * weights.score * weights.square
+
+        def rise(capacity: ScoredCapacity, amount: int) -> int:
+            is_bounded = capacity.scorer.diminishing
+            return locations.score(capacity, (amount,)) - locations.score(capacity) if is_bounded else locations.scale
+
+        gains = [0]
+        for node in reversed(self._nodes):
+            is_running = node.phase is Phase.RUNNING
+            places = [locations.all[location].capacities for location in node.viable if is_running]
+            rises = [sum([rise(place[base], amount) for base, amount in node.amounts]) for place in places]
+            gains.append(gains[-1] + max(rises, default=0))
+        tightest = len(locations.all) * weights.square**2
+        self._bounds = [gain * weights.score + tightest for gain in reversed(gains)]
+        """By depth, the most that all requirements from there on can be worth."""
+
+    def best(self) -> dict[int, int] | None:
+        """Return the location of each requirement, by index, as far as found before the budget is hit, or None."""
+        worth = self._best(-4 * self._limit)
+        locations = None if worth is None else self._first_in_natural_order(worth)
+        if self._budget.was_hit:
+            locations = self._incumbent
+        return None if locations is None else dict(enumerate(locations))
+
+    def _best(self, floor: int) -> int | None:
+        """Return the most that the remaining requirements can add, or None if that does not exceed the floor."""
+        depth = self._depth
+        if depth == len(self._nodes):
+            if self._incumbent is None or self._worth > self._incumbent_worth:
+                self._incumbent, self._incumbent_worth = list(self._state.where), self._worth
+            return 0 if floor < 0 else None
+        key = (depth, self._state.number)
+        bound, is_exact = self._memo.get(key, (self._limit, False))
+        if not is_exact:
+            bound = min(bound, self._bounds[depth])
+        if is_exact or bound <= floor:
+            return bound if bound > floor else None
+        best = floor
+        for choice in sorted(self._choices(depth), key=lambda choice: -choice[0]):
+            better = self._try(choice, best)
+            if self._budget.was_hit:
+                return None
+            best = best if better is None else better
+            if best >= bound:
+                break
+        # If the floor excluded nothing, no placement exists at all, whatever floor is asked for later.
+        none_above = floor if floor > -self._limit else -8 * self._limit
+        self._memo[key] = (best, True) if best > floor else (none_above, False)
+        return best if best > floor else None
+
+    def _try(self, choice: _RatedLocation, floor: int) -> int | None:
+        self._take(choice)
+        better = self._best(floor - choice[0])
+        self._worth -= choice[0]
+        self._depth -= 1
+        self._state.take_back()
+        return None if better is None else better + choice[0]
+
+    def _take(self, choice: _RatedLocation) -> None:
+        gain, location, after = choice
+        self._state.place(self._nodes[self._depth], location, after)
+        self._depth += 1
+        self._worth += gain
+
+    def _choices(self, depth: int) -> list[_RatedLocation]:
+        """Return a requirement's choices in natural order, one per class of interchangeable locations."""
+        node, state = self._nodes[depth], self._state
+        around = 0 if node.parent == OUTERMOST else state.where[node.parent]
+        tried = set()
+        choices = []
+        for trail in self._requirements.trails(node, around):
+            location, likeness = trail[-1], tuple([state.records[location][4] for location in trail])
+            # A sibling that must not share the location may have taken it.
+            if likeness in tried or (node.siblings and -node.siblings in state.records[location][2]):
+                continue
+            tried.add(likeness)
+            self._budget.take(STEPS_OF_A_TRY)
+            after = state.capacities_after(node, location)
+            if after is not None:
+                choices.append((state.worth(location, after[1]), location, after))
+        return choices
+
+    def _first_in_natural_order(self, target: int) -> list[int] | None:
+        """Reconstruct a placement worth the target, giving each requirement the first location that permits it."""
+        for depth in range(len(self._nodes)):
+            for choice in self._choices(depth):
+                met = self._try(choice, target - 1)
+                if self._budget.was_hit:
+                    return None
+                if met is not None:
+                    self._take(choice)
+                    target -= choice[0]
+                    break
+        return self._state.where
