@@ -226,10 +226,7 @@ class SetsInMemory:
         found = {id_: [self.ids.aggregates[name] for name in self.cloud[id_].aggregates] for id_ in providers}
         return {id_: aggregates for id_, aggregates in found.items() if aggregates}
 
-    def read_traits(self, trait_ids: Collection[int]) -> None:
-        """Do nothing: all is in memory."""
-
-    def read_aggregates(self, aggregate_ids: Collection[int]) -> None:
+    def read(self, *, traits: Collection[int] = (), aggregates: Collection[int] = ()) -> None:
         """Do nothing: all is in memory."""
 
     def _flags(self, values: Sequence[bool]) -> Flags:

@@ -28,11 +28,8 @@ Rule = Callable[[StockColumns, Ints, int], Flags]
 class ProviderSets(Protocol):
     """The sets of providers that meet conditions, as flags by position in a cloud's columns."""
 
-    def read_traits(self, trait_ids: Collection[int]) -> None:
-        """Find out who has each of some traits."""
-
-    def read_aggregates(self, aggregate_ids: Collection[int]) -> None:
-        """Find out who is in each of some aggregates."""
+    def read(self, *, traits: Collection[int] = (), aggregates: Collection[int] = ()) -> None:
+        """Find out together who has each of some traits, and who is in each of some aggregates."""
 
     def with_trait(self, trait_id: int) -> Flags:
         """Return who has a trait."""
@@ -52,9 +49,9 @@ class SetsInView:
         self._view = view
         self._real = real
 
-    def read_traits(self, trait_ids: Collection[int]) -> None:
-        """Find out who has each of some traits."""
-        self._sets.read_traits(trait_ids)
+    def read(self, *, traits: Collection[int] = (), aggregates: Collection[int] = ()) -> None:
+        """Find out together who has each of some traits, and who is in each of some aggregates."""
+        self._sets.read(traits=traits, aggregates=aggregates)
 
     def with_trait(self, trait_id: int) -> Flags:
         """Return who has a trait."""
@@ -63,10 +60,6 @@ class SetsInView:
     def in_aggregate(self, aggregate_id: int) -> Flags:
         """Return who is in an aggregate."""
         return self._sets.in_aggregate(aggregate_id)[self._view.origin]
-
-    def read_aggregates(self, aggregate_ids: Collection[int]) -> None:
-        """Find out who is in each of some aggregates."""
-        self._sets.read_aggregates(aggregate_ids)
 
     def aggregates_of(self, providers: Collection[int]) -> Mapping[int, Collection[int]]:
         """Return the aggregates of some providers, given by id."""
@@ -314,7 +307,7 @@ class Serving:
 def trees_shared_with(columns: CloudColumns, sets: ProviderSets, sharing: Collection[int]) -> Mapping[int, Ints]:
     """Return by id the indices of the trees that sharing providers share with; none for those in no aggregate."""
     aggregates = sets.aggregates_of(sharing)
-    sets.read_aggregates(sorted({*()}.union(*aggregates.values())))
+    sets.read(aggregates=sorted({*()}.union(*aggregates.values())))
     return {
         provider: np.unique(columns.providers.trees[np.logical_or.reduce([*map(sets.in_aggregate, of_provider)])])
         for provider, of_provider in aggregates.items()

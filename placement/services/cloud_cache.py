@@ -118,8 +118,8 @@ class CloudInSnapshot:
         """Return what finds who can serve a plan; see ``reader``. ``levels`` are traits of levels to read along."""
         sharing = [ids.sharing_trait] if ids.shares else []
         places = [trait_id for trait_id in (*levels, *ids.locks.values()) if trait_id is not None]
-        self.sets.read_traits({*places, *sharing, *[ids.traits[name] for name in plan.trait_names]})
-        self.sets.read_aggregates(ids.aggregates.values())
+        traits = {*places, *sharing, *[ids.traits[name] for name in plan.trait_names]}
+        self.sets.read(traits=traits, aggregates=ids.aggregates.values())
         return Serving(plan, ids, columns=self.columns, sets=self.sets, adds_up=adds_up)
 
     def reader(self, plan: Plan, ids: NamedIds, *, with_places: bool = False, adds_up: bool = False) -> TreeReader:
@@ -201,22 +201,19 @@ class SetsInSnapshot:
         self._flags: dict[Mark, Flags] = {}
         self._aggregates: dict[object, Mapping[int, Collection[int]]] = {}
 
-    def read_traits(self, trait_ids: Collection[int]) -> None:
-        """Find out who has each of some traits, with one query for those that are not known."""
-        self._read(TRAIT, trait_ids, owners_of_traits)
-
-    def read_aggregates(self, aggregate_ids: Collection[int]) -> None:
-        """Find out who is in each of some aggregates, likewise."""
-        self._read(AGGREGATE, aggregate_ids, members_of_aggregates)
+    def read(self, *, traits: Collection[int] = (), aggregates: Collection[int] = ()) -> None:
+        """Find out who has each of some traits or aggregates, with one query of each for those that are not known."""
+        self._read(TRAIT, traits, owners_of_traits)
+        self._read(AGGREGATE, aggregates, members_of_aggregates)
 
     def with_trait(self, trait_id: int) -> Flags:
         """Return who has a trait."""
-        self.read_traits([trait_id])
+        self._read(TRAIT, [trait_id], owners_of_traits)
         return self._flags[TRAIT, trait_id]
 
     def in_aggregate(self, aggregate_id: int) -> Flags:
         """Return who is in an aggregate."""
-        self.read_aggregates([aggregate_id])
+        self._read(AGGREGATE, [aggregate_id], members_of_aggregates)
         return self._flags[AGGREGATE, aggregate_id]
 
     def aggregates_of(self, providers: Collection[int]) -> Mapping[int, Collection[int]]:

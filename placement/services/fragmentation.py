@@ -96,7 +96,7 @@ def _kinds(tx: Transaction, settings: FragmentationSettings) -> dict[int, str]:
         return {}
     names = {trait.id: trait.name for trait in traits_matching(tx) if best_match(settings.kinds, trait.name)}
     columns, sets, kinds = cloud_in(tx).columns, cloud_in(tx).sets, dict[int, str]()
-    sets.read_traits(names)
+    sets.read(traits=names)
     for trait_id in sorted(names, reverse=True):
         kinds |= dict.fromkeys(columns.providers.ids[sets.with_trait(trait_id)].tolist(), names[trait_id])
     return kinds

@@ -57,7 +57,7 @@ def request_columns(tx: Transaction, taken: TakenRows[int], levels: Mapping[str,
     cloud, class_ids = cloud_in(tx), partial(tx.names.classes.ids, tx.connection)
     names = (*levels.values(), SHARING)
     columns, sets, traits = cloud.columns, cloud.sets, tx.names.traits.ids(tx.connection, {*names})
-    sets.read_traits(traits.values())
+    sets.read(traits=traits.values())
     nobody = np.zeros(len(columns.providers.ids), dtype=bool)
     *places, sharing = [sets.with_trait(traits[name]) if name in traits else nobody for name in names]
     return RequestColumns(taken, columns, PlacesOfCloud(places, sharing), class_ids)

@@ -203,7 +203,7 @@ class CloudInForms:
 
     def kinds(self, trait_ids: Collection[int]) -> Ints:
         """Return the kind of each tree, by index: built, used, and with further traits in the same way."""
-        self.sets.read_traits(trait_ids)
+        self.sets.read(traits=trait_ids)
         traits, stocks = map(self.sets.with_trait, trait_ids), self.columns.stock_columns(self.columns.class_ids)
         return self._numbers(numbered([self._kinds, *traits, *stocks]))
 

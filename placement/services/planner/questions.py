@@ -190,7 +190,7 @@ def seen_cloud(tx: Transaction, request: PlannerRequest, levels: Levels, reader:
     """Return what a snapshot shows of the cloud for a request, given what takes its trees from columns."""
     cloud = cloud_in(tx)
     trait_ids = tx.names.traits.ids(tx.connection, traits_that_decide(request, levels))
-    cloud.sets.read_traits(trait_ids.values())
+    cloud.sets.read(traits=trait_ids.values())
     return SeenCloud(
         reader,
         levels=[trait_ids.get(trait) for trait in levels.traits],

@@ -167,8 +167,8 @@ def _placed(
 def _supposed(tx: Transaction, ids: NamedIds, overlay: Overlay) -> CloudInForms:
     """Return the cloud with its assumed changes, where exclusively held places have nothing free."""
     columns, sets = cloud_in(tx).columns, cloud_in(tx).sets
-    sets.read_traits([*ids.traits.values(), *[trait_id for trait_id in ids.locks.values() if trait_id is not None]])
-    sets.read_aggregates(ids.aggregates.values())
+    places = [trait_id for trait_id in ids.locks.values() if trait_id is not None]
+    sets.read(traits=[*ids.traits.values(), *places], aggregates=ids.aggregates.values())
     changed = with_changes(columns, overlay, tx.names.classes.ids(tx.connection, overlay.classes))
     full = withheld(changed, sets, ids.locks) if ids.locks else None
     view = cloud_view(changed, overlay, full=full)
