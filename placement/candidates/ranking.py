@@ -6,7 +6,6 @@ compactness of its best candidate, which must be composed first. Until then, a t
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -23,7 +22,7 @@ from placement.allocators.ranking_profile import (
 from placement.candidates.fragmentation import TreeFragmentation
 from placement.candidates.tree_reader import TreeReader
 from placement.cloud.providers import Flags, Floats, Ints
-from placement.domain.quantities import ResourceAmounts
+from placement.domain.quantities import ResourceAmounts, summed
 from placement.domain.search_plan import Plan
 from placement.domain.tree import Tree
 
@@ -280,26 +279,9 @@ class TreeScores:
         return self._by_amounts[taken]
 
 
-def _least_amounts_of(plan: Plan, shared_demands: AbstractSet[int]) -> Mapping[str, int]:
-    """Return the least of each class that a tree itself gives, if it gives any: all that nobody else may give."""
-    own: dict[str, int] = {}
-    shared: dict[str, int] = {}
-    for slot in plan.slots:
-        for name, amount in slot.resources:
-            if slot.demand in shared_demands:
-                shared[name] = min(shared.get(name, amount), amount)
-            else:
-                own[name] = own.get(name, 0) + amount
-    return shared | own
-
-
 def amounts_of(plan: Plan) -> Mapping[str, int]:
     """Return how much of each class a request asks for."""
-    amounts: dict[str, int] = {}
-    for slot in plan.slots:
-        for name, amount in slot.resources:
-            amounts[name] = amounts.get(name, 0) + amount
-    return amounts
+    return summed([dict(slot.resources) for slot in plan.slots])
 
 
 def shared_by(reader: TreeReader, *, is_simple: bool = True) -> Shared | None:
@@ -312,4 +294,8 @@ def shared_by(reader: TreeReader, *, is_simple: bool = True) -> Shared | None:
     asks_of_root = request.root_required or request.root_forbidden or plan.forbidden_root_aggregates
     comes_with_its_tree = len(plan.slots) == 1 and taken and not asks_of_root
     alone = taken <= demands and not (is_simple and comes_with_its_tree)
-    return Shared(_least_amounts_of(plan, demands), alone)
+    # A tree that gives anything of a class gives all that nobody else may give, or else the least portion.
+    portions = [portion for slot in plan.slots if slot.demand in demands for portion in slot.resources]
+    least = {name: min([amount for portion, amount in portions if portion == name]) for name, _amount in portions}
+    own = summed([dict(slot.resources) for slot in plan.slots if slot.demand not in demands])
+    return Shared({**least, **own}, alone)

@@ -230,9 +230,9 @@ def rules_of(request: PlannerRequest) -> tuple[Condition, ...]:
         *map(_device, [group for group in request.groups if group.device is not None]),
         *map(_count, [group for group in request.groups if group.everything or group.count > 1]),
         *map(subtree_condition, request.same_subtree),
-        *map(_within, [rule for rule in request.within if rule.required]),
-        *map(_affinity, [rule for rule in request.affinity if rule.required]),
-        *map(_exclusive, request.exclusive),
+        *map(_of_places, [rule for rule in request.within if rule.required]),
+        *map(_of_places, [rule for rule in request.affinity if rule.required]),
+        *map(_of_places, request.exclusive),
         *([DISTINCT] if request.distinct else []),
         *([TRANSLATE] if request.translate else []),
     ]
@@ -241,15 +241,15 @@ def rules_of(request: PlannerRequest) -> tuple[Condition, ...]:
 
 def with_rules(request: PlannerRequest, kept: Collection[Condition]) -> PlannerRequest:
     """Return a request with only some of its rules. Rules that merely rank candidates are dropped."""
-    affinity = tuple([rule for rule in request.affinity if _affinity(rule) in kept and rule.required])
+    affinity = tuple([rule for rule in request.affinity if _of_places(rule) in kept and rule.required])
     secondaries = {suffix for rule in affinity for suffix in rule.secondaries}
     return replace(
         request,
         groups=tuple([_group(group, kept, is_joint=group.suffix in secondaries) for group in request.groups]),
         same_subtree=tuple([suffixes for suffixes in request.same_subtree if subtree_condition(suffixes) in kept]),
-        within=tuple([rule for rule in request.within if _within(rule) in kept and rule.required]),
+        within=tuple([rule for rule in request.within if _of_places(rule) in kept and rule.required]),
         affinity=affinity,
-        exclusive=tuple([rule for rule in request.exclusive if _exclusive(rule) in kept]),
+        exclusive=tuple([rule for rule in request.exclusive if _of_places(rule) in kept]),
         distinct=DISTINCT in kept,
         translate=TRANSLATE in kept,
     )
@@ -277,16 +277,11 @@ def _count(group: PlannerGroup) -> Condition:
     return Condition(ConditionKind.COUNT, (group.suffix,), ALL if group.everything else str(group.count))
 
 
-def _within(rule: Within) -> Condition:
-    return Condition(ConditionKind.WITHIN, rule.groups, rule.level)
-
-
-def _affinity(rule: Affinity) -> Condition:
-    return Condition(ConditionKind.AFFINITY, (rule.primary, *rule.secondaries), rule.level)
-
-
-def _exclusive(rule: Exclusive) -> Condition:
-    return Condition(ConditionKind.EXCLUSIVE, rule.groups, rule.level)
+def _of_places(rule: Within | Affinity | Exclusive) -> Condition:
+    if isinstance(rule, Affinity):
+        return Condition(ConditionKind.AFFINITY, (rule.primary, *rule.secondaries), rule.level)
+    kind = ConditionKind.WITHIN if isinstance(rule, Within) else ConditionKind.EXCLUSIVE
+    return Condition(kind, rule.groups, rule.level)
 
 
 class AlikeParts(NamedTuple):

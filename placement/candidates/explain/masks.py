@@ -243,13 +243,13 @@ class MaskedDemand:
 
     def _looking(self, numbers: Sequence[int]) -> Servers:
         start, own = self._bounds[-1], np.zeros(len(self._providers.ids), dtype=bool)
-        wanted = np.zeros(FIRST_CONDITION + len(self.conditions) + len(self.amounts), dtype=bool)
-        wanted[numbers] = True
-        is_wanted = wanted[self._look]
-        own[self._at[:start][is_wanted[:start]]] = True
+        is_chosen = np.zeros(FIRST_CONDITION + len(self.conditions) + len(self.amounts), dtype=bool)
+        is_chosen[numbers] = True
+        looks_so = is_chosen[self._look]
+        own[self._at[:start][looks_so[:start]]] = True
         if FITS not in numbers:
             own[self._at[:start][self._look[:start] == FITS]] = False
-        return Servers(np.flatnonzero(own), self._at[start:][is_wanted[start:]])
+        return Servers(np.flatnonzero(own), self._at[start:][looks_so[start:]])
 
 
 class CloudMasks:

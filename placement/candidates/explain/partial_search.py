@@ -160,7 +160,7 @@ class AlikeTrees:
         looks = [self._by_position(at, look) for demand in self.cloud.options for at, look in demand.looks()[:-1]]
         serving = np.flatnonzero(np.logical_or.reduce([column != HOPELESS for column in looks]))
         at = providers.with_ancestors(serving) if self._nested else serving
-        is_sharing = self._by_position(self._pools, np.ones(len(self._pools), dtype=np.int64))
+        is_sharing = self._by_position(self.pools, np.ones(len(self.pools), dtype=np.int64))
         kinds = numbered(
             [column[at] for column in (*looks, *self._room(), *self._more_columns, *self._met, is_sharing)]
         )
@@ -168,21 +168,13 @@ class AlikeTrees:
             kinds, at = self._with_kinds_below(at, kinds)
         trees = numbered_owners(providers.trees[at], kinds, len(providers.roots))
         _pools, of_trees = np.unique(np.packbits(self._shared_with, axis=0), axis=1, return_inverse=True)
-        return numbered([trees, of_trees.reshape(-1)] if len(self._pools) else [trees])
+        return numbered([trees, of_trees.reshape(-1)] if len(self.pools) else [trees])
 
     def trees(self, indices: Ints, left_out: Condition | None) -> list[Tree]:
         """Return trees with the options of each demand if a condition is left out."""
         serving = _LooserServing(self, left_out)
         own = [demand.options(left_out).own for demand in self.cloud.options]
         return TreeReader(serving, lambda _classes: {}).build(indices, own)
-
-    def sharing_without(self, condition: Condition | None) -> Sharing:
-        """Return who shares with other trees and can serve a demand if a condition is left out."""
-        at, providers = self._pools, self._providers
-        ids, roots = providers.ids[at].tolist(), providers.roots[providers.trees[at]].tolist()
-        options = [{*providers.ids[demand.options(condition).shared].tolist()} for demand in self.cloud.options]
-        trees = [self.cloud.masks.trees_shared_with[pool] for pool in at.tolist()]
-        return Sharing(options, dict(zip(ids, roots, strict=True)), dict(zip(ids, trees, strict=True)))
 
     def _by_position(self, at: Ints, values: Ints) -> Ints:
         column = np.zeros(len(self._providers.ids), dtype=np.int64)
@@ -212,7 +204,7 @@ class AlikeTrees:
                 yield self._by_position(at, np.maximum(-1, of_amounts)[number] + 1)
 
     @cached_property
-    def _pools(self) -> Ints:
+    def pools(self) -> Ints:
         """The providers that share with other trees and can serve a demand, perhaps if a condition is left out."""
         looks = [demand.looks()[-1] for demand in self.cloud.options]
         return np.unique(np.concatenate([at[look != HOPELESS] for at, look in looks]))
@@ -220,8 +212,8 @@ class AlikeTrees:
     @cached_property
     def _shared_with(self) -> Flags:
         """Which pool, by number, shares with which tree."""
-        flags = np.zeros((len(self._pools), len(self._providers.roots)), dtype=bool)
-        for number, pool in enumerate(self._pools.tolist()):
+        flags = np.zeros((len(self.pools), len(self._providers.roots)), dtype=bool)
+        for number, pool in enumerate(self.pools.tolist()):
             flags[number, self.cloud.masks.trees_shared_with[pool]] = True
         return flags
 
@@ -248,9 +240,13 @@ class _LooserServing(Serving):
         serving, plan = alike.cloud.masks.serving, alike.cloud.plan
         plan = without(plan, condition) if condition else plan
         super().__init__(plan, serving.ids, columns=serving.columns, sets=serving.sets)
-        self.withheld, self.sharing = None, alike.sharing_without(condition)
         self._alike = alike
         self._condition = condition
+        self.withheld, at, providers = None, alike.pools, serving.columns.providers
+        ids, roots = providers.ids[at].tolist(), providers.roots[providers.trees[at]].tolist()
+        options = [{*providers.ids[demand.options(condition).shared].tolist()} for demand in alike.cloud.options]
+        trees = [alike.cloud.masks.trees_shared_with[pool] for pool in at.tolist()]
+        self.sharing = Sharing(options, dict(zip(ids, roots, strict=True)), dict(zip(ids, trees, strict=True)))
 
     def room(self, name: str, at: Ints) -> Floats:
         """Return how much of a class all slots together may take from providers."""

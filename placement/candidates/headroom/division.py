@@ -98,12 +98,7 @@ def open_slots(plan: Plan, classes: Mapping[str, int], rows: OptionRows) -> list
 
 def formula_for(plan: Plan, slots: Sequence[OpenSlot], form: TreeForm, met: Mapping[int, int]) -> Formula:
     """Return the formula of a plan for a form, given its slots, and the trait sets that providers meet, as bits."""
-    making = _Making(plan, slots, form)
-    formula = making.formula()
-    # Every choice meets the trait sets of the unsuffixed group if one slot always does.
-    all_sets = (1 << len(plan.trait_sets)) - 1
-    always = [all([met.get(place) == all_sets for place in slot.places]) for slot in slots if not slot.suffix]
-    return replace(formula, is_exact=making.is_exact and (not all_sets or any(always)))
+    return _Making(plan, slots, form).formula(met)
 
 
 class _Making:
@@ -116,8 +111,7 @@ class _Making:
         is_flat = len(form.parents) == 1 and not form.pools
         self.is_exact = plan.request.combines_nested or len(slots) == 1 or is_flat
 
-    def formula(self) -> Formula:
-        """Return the formula; then ``is_exact`` says whether it is, but for traits."""
+    def formula(self, met: Mapping[int, int]) -> Formula:
         of_subtrees = [[slot for slot in self._slots if slot.suffix in tie] for tie in self._plan.request.same_subtree]
         tied = [members for members in of_subtrees if len(members) > 1]
         parts = [self._region_sums(members) for members in tied]
@@ -137,7 +131,11 @@ class _Making:
         # A slot with options in two trees is counted exactly only if it competes with no other.
         if len(pooled) < sum([min(slot.places) < 0 for slot in self._slots]):
             self.is_exact = False
-        return Formula(tuple(parts), tuple(pooled), tuple(mixed))
+        # Every choice meets the trait sets of the unsuffixed group if one slot always does.
+        all_sets = (1 << len(self._plan.trait_sets)) - 1
+        loose = [slot.places for slot in self._slots if not slot.suffix]
+        has_traits = not all_sets or any([all([met.get(place) == all_sets for place in places]) for places in loose])
+        return Formula(tuple(parts), tuple(pooled), tuple(mixed), is_exact=self.is_exact and has_traits)
 
     def _region_sums(self, members: Sequence[OpenSlot]) -> FormulaPart:
         """Return how many copies of tied slots fit: the sum over the heads that all of them may lie below."""
