@@ -104,10 +104,6 @@ def test_a_move_by_way_of_a_consumer_of_another_type_is_not_refused(fair: Api, g
     assert put(fair, consumer, make_provider(fair, PGPU=10), 5).status_code == 204
 
 
-def test_other_types_are_not_asked(fair: Api, gpus: str) -> None:
-    assert put(fair, new_uuid(), gpus, 9, consumer_type="VOLUME").status_code == 204
-
-
 def test_clients_that_name_no_type_are_unknown(app: Flask) -> None:
     fair = serving(app, fairness=FairnessSettings("plain", ("unknown",)))
     provider = make_provider(fair, PGPU=10)
@@ -128,16 +124,22 @@ def test_a_type_that_is_not_named_again_stays(fair: Api, gpus: str) -> None:
     assert "would hold 6 PGPU" in refusal(fair.put(f"/allocations/{consumer}", body, version="1.28"))
 
 
-def test_classes_that_do_not_count_are_not_asked_about(fair: Api, gpus: str) -> None:
-    claimed(fair, {gpus: {"DISK_GB": 1}}, project_id="bob")
-    body = entry({gpus: {"DISK_GB": 900}}, project_id="ann")
-    assert fair.put(f"/allocations/{new_uuid()}", body).status_code == 204
-
-
-def test_each_class_is_asked_about(fair: Api, gpus: str) -> None:
-    claimed(fair, {gpus: {"VCPU": 1}}, project_id="bob")
-    body = entry({gpus: {"PGPU": 1, "VCPU": 60}}, project_id="ann")
-    assert "root/eng would hold 60 VCPU" in refusal(fair.put(f"/allocations/{new_uuid()}", body))
+@pytest.mark.parametrize(
+    ("taken", "consumer_type", "refused"),
+    [
+        ({"PGPU": 9}, "VOLUME", ""),
+        ({"DISK_GB": 900}, "INSTANCE", ""),
+        ({"PGPU": 1, "VCPU": 60}, "INSTANCE", "root/eng would hold 60 VCPU"),
+    ],
+    ids=["another type", "a class that does not count", "each class that counts"],
+)
+def test_classes_and_types_that_count_are_asked_about(
+    fair: Api, gpus: str, taken: dict[str, int], consumer_type: str, refused: str
+) -> None:
+    claimed(fair, {gpus: {"VCPU": 1, "DISK_GB": 1}}, project_id="bob")
+    body = entry({gpus: taken}, project_id="ann", consumer_type=consumer_type)
+    answer = fair.put(f"/allocations/{new_uuid()}", body)
+    assert refused in refusal(answer) if refused else answer.status_code == 204
 
 
 def test_several_consumers_count_together(fair: Api, gpus: str) -> None:

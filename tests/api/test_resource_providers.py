@@ -3,6 +3,7 @@
 tests/store also checks that filters select the right ones.
 """
 
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -21,7 +22,9 @@ from tests.claims import (
     old_entry,
 )
 from tests.http_calls import ask
+from tests.store.rows import run
 
+NEWEST = "Sat, 05 Jun 2021 04:03:02 GMT"
 NOBODY = "11111111-2222-3333-4444-555555555555"
 A, B, C = (f"{letter * 8}-0000-4000-8000-000000000000" for letter in "abc")
 each_usage = pytest.mark.parametrize("keeps_usage", [True, False], ids=["kept", "summed"])
@@ -138,10 +141,34 @@ def test_many_aggregates_fit_one_query(api: Api, cloud: dict[str, str]) -> None:
     assert listed(api, cloud, each) == "big small"
 
 
-def test_the_list_is_dated_by_its_newest_change(api: Api, cloud: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("path", "table"),
+    [
+        ("/resource_providers", "resource_providers"),
+        ("/resource_providers/{}/inventories", "inventories"),
+        ("/resource_providers/{}/traits", "traits"),
+        ("/resource_providers/{}/allocations", "allocations"),
+        ("/traits", "traits"),
+        ("/resource_classes", "resource_classes"),
+    ],
+)
+def test_a_list_is_dated_by_its_newest_change(api: Api, cloud: dict[str, str], path: str, table: str) -> None:
     """The microseconds of the tables are truncated, and the kinds of databases return dates in different forms."""
-    newest = max(api.get(f"/resource_providers/{provider}").last_modified for provider in cloud)
-    assert api.get("/resource_providers").last_modified == newest
+    big = next(uuid for uuid, name in cloud.items() if name == "big")
+    change(api, big, "traits", ["HW_CPU_X86_AVX", "HW_CPU_X86_AVX2"])
+    claimed(api, {big: {"VCPU": 1, "DISK_GB": 1}})
+    with api.database.writer.begin() as connection:
+        dated = f"UPDATE {table} SET created_at = '2020-01-01', updated_at = '2020-01-01 00:00:00'"
+        run(connection, dated, f"UPDATE {table} SET updated_at = '2021-06-05 04:03:02' WHERE id % 2 = 1")
+    answer = api.get(path.format(big))
+    assert (answer.headers["last-modified"], answer.headers["cache-control"]) == (NEWEST, "no-cache")
+    assert "last-modified" not in api.get(path.format(big), version="1.14").headers
+
+
+def test_a_list_without_rows_is_dated_by_now(api: Api) -> None:
+    before = datetime.now(UTC).replace(microsecond=0)
+    assert api.get("/resource_providers").last_modified >= before
+    assert api.get("/allocation_candidates?resources=VCPU:1").last_modified >= before
 
 
 def inventories(provider: str, *below: str) -> str:

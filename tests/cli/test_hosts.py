@@ -1,4 +1,4 @@
-"""``placement host`` and ``placement aggregate``, by a server and by the database: the same words, a dry run first."""
+"""``placement host`` and ``placement aggregate`` by the database, a dry run first; test_tasks.py asks a server."""
 
 import json
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from placement.cli.demo import uuid_of
 from placement.services.names import membership
 from placement.settings import DatabaseSettings, Settings
 from placement.store.connection.database import Database
-from tests.cli.commands import Command, served
+from tests.cli.commands import Command
 from tests.ui.clouds import load_demo
 
 
@@ -30,19 +30,9 @@ def database(app: Flask) -> Database:
     return found
 
 
-@pytest.fixture(params=["database", "server"])
-def options(request: pytest.FixtureRequest, app: Flask) -> Iterator[list[str]]:
-    """What tells the command where to ask."""
-    if request.param == "database":
-        yield []
-        return
-    with served(app) as url:
-        yield ["--url", url]
-
-
-def test_a_host_is_shown_drained_enabled_and_removed(placement: Command, options: list[str]) -> None:
+def test_a_host_is_shown_drained_enabled_and_removed(placement: Command, app: Flask) -> None:
     def run(*words: str) -> str:
-        done = placement.run(*words, *options)
+        done = placement.run(*words)
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
 
@@ -68,15 +58,15 @@ def test_a_host_is_shown_drained_enabled_and_removed(placement: Command, options
     assert json.loads(run("host", "show", "compute2", "--json"))["name"] == "compute2"
 
 
-def test_hosts_move_from_one_aggregate_to_another(placement: Command, options: list[str], database: Database) -> None:
+def test_hosts_move_from_one_aggregate_to_another(placement: Command, database: Database) -> None:
     source = membership(database, uuid_of("compute1")).aggregates[0]
-    words = ["aggregate", "move", "compute1", "compute2", "--from", source, "--to", uuid_of("rack2"), *options]
+    words = ["aggregate", "move", "compute1", "compute2", "--from", source, "--to", uuid_of("rack2")]
     assert "add --yes" in placement.run(*words).stdout
     assert membership(database, uuid_of("compute1")).aggregates == [source]
     assert "compute2" in placement.run(*words, "--yes").stdout
     assert membership(database, uuid_of("compute1")).aggregates == [uuid_of("rack2")]
     assert "None of them is in it." in placement.run(*words).stdout
-    back = ["aggregate", "move", "--from", uuid_of("rack2"), "--to", source, *options]
+    back = ["aggregate", "move", "--from", uuid_of("rack2"), "--to", source]
     assert "compute2" in placement.run(*back, "--yes").stdout, "a whole rack at once"
     assert membership(database, uuid_of("compute1")).aggregates == [source]
 
