@@ -14,7 +14,7 @@ from math import ceil
 from typing import Literal, NamedTuple
 
 from placement.allocators import Number, exact
-from placement.allocators.fair_share.order import MAX_STEPS, Behind, Task, added, fill, order, want
+from placement.allocators.fair_share.order import MAX_STEPS, Behind, Filling, Task, added, fill, order, want
 from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import SEPARATOR, Amounts, way
 
@@ -103,12 +103,7 @@ def decide(
     ahead = {path: sum(served) for path, served in filling.served.items() if path != leaf and any(served)}
     if not filling.complete:
         return Decision("undecided", count, ahead)
-    behind = None
-    if (first := next((turn for turn, served in enumerate(filling.order) if served != leaf), None)) is not None:
-        with shares.restored():
-            fill(shares, pending, steps=first)
-            behind = order(shares, [filling.order[first], leaf])[1].behind
-    return Decision("others first", count, ahead, behind=behind)
+    return Decision("others first", count, ahead, behind=_behind(shares, leaf, pending, filling))
 
 
 def decide_each(
@@ -129,6 +124,16 @@ def decide_each(
         shares.use(claim.leaf, added(shares.usage(claim.leaf), _times(claim.task.amounts, decision.count)))
         decisions.append(decision)
     return decisions
+
+
+def _behind(shares: FairShares, leaf: str, pending: Mapping[str, Sequence[Task]], filling: Filling) -> Behind | None:
+    """Return what puts a leaf behind the first of those who are served before its claim."""
+    first = next((turn for turn, served in enumerate(filling.order) if served != leaf), None)
+    if first is None:
+        return None
+    with shares.restored():
+        fill(shares, pending, steps=first)
+        return order(shares, [filling.order[first], leaf])[1].behind
 
 
 def _times(amounts: Amounts, count: int) -> Amounts:
