@@ -79,8 +79,8 @@ class Definition:
         """Return whether a tree is eligible at all."""
         node, request = self.cloud[root], self.request
         if any(
-            t not in node.traits and not self.is_out(ConditionKind.ROOT_REQUIRED, None, t)
-            for t in request.root_required
+            not any_of & node.traits and not self.is_out(ConditionKind.ROOT_REQUIRED, None, any_of_value(any_of))
+            for any_of in request.root_required
         ):
             return False
         if any(

@@ -1,5 +1,6 @@
 """Small random clouds of hosts with devices, and random planner requests for them."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -209,13 +210,13 @@ def random_request(chance: Random) -> PlannerRequest:
     alone = (
         [Exclusive(groups=some_names(), level=chance.choice((level(), THE_DEVICE)))] if chance.random() < 0.2 else []
     )
-    root_required = some(chance, TRAITS, 1) if chance.random() < 0.07 else frozenset()
+    root_required = some(chance, TRAITS, 2) if chance.random() < 0.07 else frozenset()
     root_forbidden = some(chance, TRAITS, 1) if chance.random() < 0.07 else frozenset()
     return PlannerRequest(
         groups=tuple(groups),
         isolate=chance.random() < 0.5,
         same_subtree=tuple(tied),
-        root_required=root_required,
+        root_required=frozenset(filter(None, [root_required])),
         root_forbidden=root_forbidden - root_required,
         affinity=tuple(affinity),
         within=tuple(within),
@@ -230,7 +231,7 @@ def body_of(request: PlannerRequest) -> dict[str, Any]:
         "groups": {one.suffix: _group_body(one) for one in request.groups},
         "group_policy": "isolate" if request.isolate else "none",
         "same_subtree": [sorted(suffixes) for suffixes in request.same_subtree],
-        "root_required": [*sorted(request.root_required), *[f"!{name}" for name in sorted(request.root_forbidden)]],
+        "root_required": _expression(request.root_required, request.root_forbidden),
         "affinity": [
             {"groups": [rule.primary, *rule.secondaries], "level": rule.level, "mode": _mode(rule)}
             for rule in request.affinity
@@ -265,7 +266,7 @@ def _group_body(one: PlannerGroup) -> dict[str, Any]:
     return {name: value for name, value in body.items() if value or name == "vf_selector"}
 
 
-def _expression(sets: tuple[frozenset[str], ...], forbidden: frozenset[str]) -> list[str]:
+def _expression(sets: Iterable[frozenset[str]], forbidden: frozenset[str]) -> list[str]:
     found = [min(any_of) if len(any_of) == 1 else "in:" + ",".join(sorted(any_of)) for any_of in sets]
     if len(forbidden) > 1:
         return [*found, "!in:" + ",".join(sorted(forbidden))]

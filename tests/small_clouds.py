@@ -145,7 +145,7 @@ def random_request(chance: Random) -> CandidateRequest:
         groups=tuple(found),
         isolate=chance.random() < 0.5,
         same_subtree=tuple(dict.fromkeys(tied)),
-        root_required=some(chance, TRAITS, 1) if chance.random() < 0.2 else frozenset(),
+        root_required=frozenset(filter(None, [some(chance, TRAITS, 2)])) if chance.random() < 0.2 else frozenset(),
         root_forbidden=some(chance, TRAITS, 1) if chance.random() < 0.2 else frozenset(),
         combines_nested=chance.random() < 0.85,
     )

@@ -116,17 +116,16 @@ def _group(query: Query, suffix: str, version: Version) -> RequestGroup:
     )
 
 
-def _root_traits(query: Query) -> tuple[frozenset[str], frozenset[str]]:
+def _root_traits(query: Query) -> tuple[frozenset[frozenset[str]], frozenset[str]]:
     values = query.every("root_required")
     if len(values) > 1:
         raise Invalid("Query parameter 'root_required' may be specified only once.", code=DUPLICATE_KEY)
     sets, forbidden = parse_required(values, ROOT_REQUIRED_VERSION)
-    required = frozenset().union(*sets)
-    if conflicts := sorted(required & forbidden):
+    if conflicts := sorted(forbidden.intersection(frozenset[str]().union(*sets))):
         raise Invalid(
             f"Conflicting required and forbidden traits found in root_required: {', '.join(conflicts)}", code=BAD_VALUE
         )
-    return required, forbidden
+    return frozenset(sets), forbidden
 
 
 def _subtree(value: str) -> frozenset[str]:

@@ -215,7 +215,7 @@ class Serving:
     def possible_trees(self) -> Flags | None:
         """Which trees meet all conditions on roots, and on trees as a whole; None for all."""
         request = self.plan.request
-        conditions = [self.of_roots(self.with_any_trait([name])) for name in request.root_required]
+        conditions = [self.of_roots(self.with_any_trait(any_of)) for any_of in request.root_required]
         if request.root_forbidden:
             conditions.append(~self.of_roots(self.with_any_trait(request.root_forbidden)))
         if self.plan.forbidden_root_aggregates:

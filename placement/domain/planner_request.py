@@ -89,7 +89,7 @@ class PlannerRequest:
     groups: tuple[PlannerGroup, ...] = ()
     isolate: bool = False
     same_subtree: tuple[frozenset[str], ...] = ()
-    root_required: frozenset[str] = frozenset()
+    root_required: frozenset[frozenset[str]] = frozenset()
     root_forbidden: frozenset[str] = frozenset()
     affinity: tuple[Affinity, ...] = ()
     within: tuple[Within, ...] = ()

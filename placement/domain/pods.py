@@ -248,8 +248,12 @@ class _PodReader:
             self._note_condition(where, f"No trait stands for the label {key} under devices.labels")
         elif operator in ("Exists", "DoesNotExist"):
             yield ("!" if operator == "DoesNotExist" else "") + prefix.rstrip("_")
-        elif operator == "NotIn" or (operator == "In" and len(values) == 1):
-            yield from [("!" if operator == "NotIn" else "") + label_trait(prefix, str(value)) for value in values]
+        elif operator in ("In", "NotIn") and values:
+            traits = [label_trait(prefix, str(value)) for value in values]
+            if operator == "NotIn":
+                yield from [f"!{trait}" for trait in traits]
+            else:
+                yield "in:" + ",".join(traits) if len(traits) > 1 else traits[0]
         else:
             self._note_condition(where)
 

@@ -49,13 +49,14 @@ class CandidateRequest:
     """A whole request, with at most one unsuffixed group.
 
     ``same_subtree``: among the providers of each set of suffixes, one is an ancestor of all others.
+    ``root_required``: sets of traits; the root has at least one trait of each.
     ``combines_nested``: whether several providers of one tree may serve one request (microversion 1.29).
     """
 
     groups: tuple[RequestGroup, ...]
     isolate: bool = False
     same_subtree: tuple[frozenset[str], ...] = ()
-    root_required: frozenset[str] = frozenset()
+    root_required: frozenset[frozenset[str]] = frozenset()
     root_forbidden: frozenset[str] = frozenset()
     limit: int | None = None
     combines_nested: bool = True
@@ -123,7 +124,7 @@ class Plan:
         of_groups = [
             name for group in request.groups for any_of in (*group.required, group.forbidden) for name in any_of
         ]
-        return {*request.root_required, *request.root_forbidden, *of_groups}
+        return set(request.root_forbidden).union(of_groups, *request.root_required)
 
     @property
     def is_unconstrained(self) -> bool:

@@ -205,15 +205,13 @@ def explains(body: Body, *, by_default: bool) -> bool:
 
 def _request(body: Body) -> PlannerRequest:
     root = body.get("root_required", NOTHING)
-    if any(len(any_of) > 1 for any_of in root.required):
-        raise InvalidAt(("root_required",), "The key has no alternatives: write the traits without in:.")
     score = body.get("score", {})
     named = body.get("profile", score.get("profile"))
     return PlannerRequest(
         groups=tuple(_group(suffix, group) for suffix, group in body.get("groups", {}).items()),
         isolate=body.get("group_policy") == "isolate",
         same_subtree=tuple(frozenset(suffixes) for suffixes in body.get("same_subtree", ())),
-        root_required=frozenset[str]().union(*root.required),
+        root_required=frozenset(root.required),
         root_forbidden=root.forbidden,
         affinity=tuple(_affinity(index, rule) for index, rule in enumerate(body.get("affinity", ()))),
         within=tuple(
@@ -302,8 +300,8 @@ def _faults(request: PlannerRequest, settings: PlannerSettings) -> Iterator[tupl
         yield ("paths",), f"There are more than {MAX_GROUPS} groups."
     if request.profile is not None and request.profile not in settings.profiles:
         yield ("profile",), f"There is no profile {request.profile!r}; there are {', '.join(settings.profiles)}."
-    if conflicts := request.root_required & request.root_forbidden:
-        yield ("root_required",), CONFLICTING_TRAITS.format(", ".join(sorted(conflicts)))
+    if conflicting := [any_of for any_of in request.root_required if any_of <= request.root_forbidden]:
+        yield ("root_required",), CONFLICTING_TRAITS.format(", ".join(sorted(conflicting[0])))
     yield from _faults_of_groups(request)
     yield from _faults_of_rules(request, settings)
 

@@ -324,10 +324,9 @@ def _nobody(cloud: CloudMasks) -> Iterator[Hint]:
             yield Hint(HintKind.NO_OWNER if is_trait else HintKind.NO_MEMBER, condition)
         if (tree := demand.demand.group.in_tree) is not None and tree not in masks.serving.ids.roots:
             yield Hint(HintKind.NO_TREE, Condition(ConditionKind.IN_TREE, demand.groups, tree))
-    for condition, _trees in cloud.filters:
-        is_of_root = condition.kind == ConditionKind.ROOT_REQUIRED
-        if is_of_root and not masks.serving.with_any_trait([condition.value])[masks.in_reach].any():
-            yield Hint(HintKind.NO_OWNER, condition)
+    for any_of in sorted(cloud.plan.request.root_required, key=sorted):
+        if not masks.serving.with_any_trait(any_of)[masks.in_reach].any():
+            yield Hint(HintKind.NO_OWNER, Condition(ConditionKind.ROOT_REQUIRED, (), any_of_value(any_of)))
 
 
 def _requirements(cloud: CloudMasks, demand: MaskedDemand) -> list[_NeededMark]:

@@ -320,9 +320,9 @@ class CloudMasks:
     def _filters(self) -> Iterator[Met]:
         """Yield the conditions on the root, then on traits of anybody in the tree: the search checks who serves."""
         request, masks, serving = self.plan.request, self.masks, self.masks.serving
-        for name in sorted(request.root_required):
-            trees = serving.of_roots(serving.with_any_trait([name]))
-            yield Condition(ConditionKind.ROOT_REQUIRED, (), name), trees
+        for any_of in sorted(request.root_required, key=sorted):
+            trees = serving.of_roots(serving.with_any_trait(any_of))
+            yield Condition(ConditionKind.ROOT_REQUIRED, (), any_of_value(any_of)), trees
         for name in sorted(request.root_forbidden):
             trees = ~serving.of_roots(serving.with_any_trait([name]))
             yield Condition(ConditionKind.ROOT_FORBIDDEN, (), f"!{name}"), trees

@@ -191,7 +191,7 @@ def all_together(requests: Iterable[CountedRequest]) -> CandidateRequest:
     plain = [request.plain if isinstance(request, PlannerRequest) else request for request in requests]
     return CandidateRequest(
         groups=tuple([group for request in plain for group in request.groups]),
-        root_required=frozenset[str]().union(*[request.root_required for request in plain]),
+        root_required=frozenset[frozenset[str]]().union(*[request.root_required for request in plain]),
         root_forbidden=frozenset[str]().union(*[request.root_forbidden for request in plain]),
     )
 

@@ -239,7 +239,7 @@ def _place_of_class(request: PlannerRequest, resource_class: str) -> tuple[str, 
 
 def _traits_of(request: PlannerRequest) -> Iterator[tuple[tuple[str, ...], frozenset[str]]]:
     """Yield the traits named in conditions, with the path of each condition."""
-    yield ("root_required",), request.root_required | request.root_forbidden
+    yield ("root_required",), request.root_forbidden.union(*request.root_required)
     for name, traits in request.enumerated():
         yield ("paths", name), traits
     for group in request.groups:

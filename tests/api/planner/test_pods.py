@@ -6,14 +6,17 @@ from typing import Any
 
 import pytest
 import yaml
+from flask import Flask
 
 from placement.domain.device_types import DeviceSettings
 from placement.domain.pods import PastedPod, pasted_pod
 from placement.errors import InvalidAt
+from placement.settings import PlannerSettings
 from placement.settings.planner.sections import load_planner
-from tests.api.conftest import Api
-from tests.claims import ask, make_provider
+from tests.api.conftest import Api, with_settings
+from tests.claims import ask, make_provider, new_uuid
 from tests.planner_hosts import CANDIDATES, EIGHT_SWITCHES, consumer, register
+from tests.stored_clouds import StoredProvider, store_providers
 
 pytestmark = pytest.mark.any_database
 
@@ -91,6 +94,23 @@ def test_a_pod_means_what_it_means_in_kubernetes(row: dict[str, Any]) -> None:
         return
     words = {"requests": row["requests"], "root_required": row.get("root_required", [])}
     assert pasted_pod(row["manifest"], DEVICES, **options) == PastedPod(words, tuple(row.get("ignored", ())))
+
+
+def test_a_pod_goes_to_a_host_with_any_of_the_values_of_a_label(app: Flask) -> None:
+    api = with_settings(app, planner=PlannerSettings(devices=DEVICES))
+    traits = ["CUSTOM_GPU_A100", "CUSTOM_GPU_H100", "CUSTOM_GPU_OLD"]
+    hosts = [StoredProvider(new_uuid(), trait, None, {"VCPU": {"total": 8}}, [trait]) for trait in traits]
+    for trait in traits:
+        ask(api, "PUT", f"/traits/{trait}")
+    store_providers(api.database, hosts)
+    manifest = next(row["manifest"] for row in PODS if "H100" in str(row))
+    answer = ask(api, "POST", CANDIDATES, body={"pod": manifest})
+    served = {uuid for candidate in answer["allocation_requests"] for uuid in candidate["allocations"]}
+    assert served == {host.uuid for host in hosts[:2]}
+    refused = {"groups": {"": {"resources": {"VCPU": 1}}}, "root_required": ["in:HW_NUMA_ROOT,CUSTOM_GPU"]}
+    ask(api, "PUT", "/traits/CUSTOM_GPU")
+    explanation = ask(api, "POST", CANDIDATES, body={**refused, "explain": True})["explanation"]
+    assert explanation["cause"]["value"] == "in:CUSTOM_GPU,HW_NUMA_ROOT"
 
 
 def test_answers_name_what_is_not_applied(api: Api) -> None:

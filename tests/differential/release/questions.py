@@ -157,6 +157,8 @@ class Dialogue:
 
     def _random(self) -> Body:
         body = body_of(dataclasses.replace(random_request(self.world.random), limit=PlannerRequest().limit))
+        # The release refuses alternatives for the root.
+        body["root_required"] = [traits for traits in body.get("root_required", []) if not traits.startswith("in:")]
         del body["limit"]
         return body
 
