@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from sqlalchemy import event, func, select
+from sqlalchemy import func, select
 
 from placement.store.tables import consumer_types, consumers, projects, users
-from tests.api.conftest import Api, stop_background
+from tests.api.conftest import Api
+from tests.api.test_statement_counts import statements
 from tests.claims import (
     OWNER,
     SERVICE,
@@ -173,15 +174,11 @@ def test_a_refused_change_leaves_nothing_behind(
 def test_the_number_of_statements_does_not_grow_with_the_change(app: Flask, api: Api) -> None:
     """A round trip for each provider or consumer would make large changes slow while they hold most locks."""
     providers = [make_provider(api, VCPU=80, MEMORY_MB=512) for _ in range(12)]
-    statements: list[str] = []
-    engine = app.extensions["placement"].database.engine
-    stop_background(app)
-    event.listen(engine, "before_cursor_execute", lambda *call: statements.append(call[2]))
 
     def cost(amount: int, seen: int | None, many: list[str]) -> int:
-        statements.clear()
-        ask(api, "POST", "/allocations", body={uuid: entry(shares(amount, many), seen) for uuid in consumers})
-        return len(statements)
+        with statements(app) as sent:
+            ask(api, "POST", "/allocations", body={uuid: entry(shares(amount, many), seen) for uuid in consumers})
+        return len(sent)
 
     def shares(amount: int, many: list[str]) -> dict[str, dict[str, int]]:
         return {uuid: {"VCPU": amount, "MEMORY_MB": 1} for uuid in many}
@@ -192,9 +189,6 @@ def test_the_number_of_statements_does_not_grow_with_the_change(app: Flask, api:
     consumers = [new_uuid() for _ in range(4)]
     cost(1, None, providers)
     assert cost(2, 1, providers) == small <= 13
-
-
-NOBODY = "11111111-2222-3333-4444-555555555555"
 
 
 def inventories(seen: int, **of: int | dict[str, Any]) -> dict[str, Any]:

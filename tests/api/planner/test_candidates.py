@@ -56,6 +56,15 @@ def test_the_best_of_many_hosts_is_found_and_some_are_not_looked_into(api: Api) 
     assert ask(api, "POST", CANDIDATES, body=body)["searched"] < 90
 
 
+def test_the_only_host_of_many_is_found_and_nothing_is_composed_in_vain(api: Api) -> None:
+    """On each of the others the GPUs are on different switches."""
+    stored(api.app, *map(pair_on_switches, range(90)))
+    groups = {"_S": {"required": ["CUSTOM_HW_PCIE_SWITCH"]}, "_A": {"resources": {"PGPU": 1}}}
+    body = {"groups": {**groups, "_B": groups["_A"]}, "same_subtree": [["_S", "_A", "_B"]], "group_policy": "isolate"}
+    assert planned(api, body) == [{"_S": ["host80-pcie0"], "_A": ["host80-gpu0"], "_B": ["host80-gpu1"]}]
+    assert ask(api, "POST", CANDIDATES, body=body)["complete"]
+
+
 def test_a_request_that_would_take_too_long_is_cut_off(api: Api) -> None:
     """Large amounts whose total exactly fills both nodes, but of which no subset exactly fills one."""
     amounts = [pow(7, number, 170_000_002) for number in range(30, 54)]
