@@ -101,14 +101,7 @@ def fill(
     >>> fill(shares, tasks).granted
     {'root/a': {'cpu': 3, 'memory': 12}, 'root/b': {'cpu': 6, 'memory': 2}}
     """
-
-    def turns_of(tasks: Iterable[Task]) -> Iterator[tuple[int, Amounts]]:
-        for number, task in enumerate(tasks):
-            if any(task.amounts.values()):
-                turn = number, task.amounts
-                yield from repeat(turn) if task.count is None else repeat(turn, task.count)
-
-    turns = {leaf: turns_of(tasks) for leaf, tasks in pending.items()}
+    turns = {leaf: _turns(tasks) for leaf, tasks in pending.items()}
     heads = {leaf: next(tasks, None) for leaf, tasks in turns.items()}
     served = {leaf: [0] * len(tasks) for leaf, tasks in pending.items()}
     before = {leaf: shares.usage(leaf) for leaf in pending}
@@ -130,6 +123,14 @@ def fill(
         order=tuple(order),
         complete=shares.first() is None,
     )
+
+
+def _turns(tasks: Iterable[Task]) -> Iterator[tuple[int, Amounts]]:
+    """Yield the tasks of a leaf one by one, each with the number of its entry."""
+    for number, task in enumerate(tasks):
+        if any(task.amounts.values()):
+            turn = number, task.amounts
+            yield from repeat(turn) if task.count is None else repeat(turn, task.count)
 
 
 def want(shares: FairShares, tasks: Mapping[str, Amounts]) -> None:
