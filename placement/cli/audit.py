@@ -10,14 +10,13 @@ from placement.api.planner.bulk_read import MAX_MINUTES, OLDER_THAN_MIN, audit_j
 from placement.cli.configuration import chosen_settings, readable
 from placement.cli.http_client import answered, answering, chosen_url
 from placement.cli.output import SOMETHING_FOUND, Document, PrintedCell, PrintedTable, Report, progress, show, whole
-from placement.domain.quantities import amount_in_words
+from placement.domain.quantities import amount_in_words, amounts_in_words
 from placement.errors import NotFound
 from placement.services.allocations import delete_allocations
 from placement.services.bulk_read import audit as findings_in
 from placement.store.checks.audit import EMPTY_AGGREGATES, EMPTY_CONSUMERS, plain_uuid
 from placement.store.connection.database import Database
 from placement.store.lifecycle.maintenance import exclusively
-from placement.ui.shares import amounts_in_words
 
 PATH = "/planner/v1/audit"
 

@@ -8,8 +8,7 @@ import click
 from placement.cli.configuration import chosen_settings
 from placement.cli.http_client import answered, answering
 from placement.cli.output import Bar, Document, PrintedCell, PrintedTable, Report, show
-from placement.domain.quantities import amount_in_words
-from placement.ui.shares import amounts_in_words, class_held_most, differences_in_words
+from placement.domain.quantities import amount_in_words, amounts_in_words, class_held_most, differences_in_words
 
 PATH = "/planner/v1/fair-share"
 

@@ -14,10 +14,9 @@ from placement.cli.http_client import Client, answered, answering
 from placement.cli.output import Document, PlainErrors, PrintedCell, PrintedTable, Report, printable, watched, whole
 from placement.cli.output import show as print_report
 from placement.domain.names import canonical_uuid, is_uuid_like
-from placement.domain.quantities import amount_in_words
+from placement.domain.quantities import amount_in_words, amounts_in_words
 from placement.errors import NotFound
 from placement.settings import Settings
-from placement.ui.shares import amounts_in_words
 
 TREES = "/planner/v1/trees"
 PROVIDERS = "/resource_providers"

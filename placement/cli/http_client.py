@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 import click
-from werkzeug.test import Client as WsgiClient
 
-from placement.app import create_app
 from placement.cli.configuration import chosen_settings, configured, readable
 from placement.cli.output import listed
 from placement.errors import ConfigurationError, PlacementError, Unavailable
@@ -80,6 +78,8 @@ class LocalClient(Client):
     """Sends requests to an application in this process."""
 
     def __init__(self, app: "WSGIApplication", *, microversion: str = MICROVERSION) -> None:
+        from werkzeug.test import Client as WsgiClient  # noqa: PLC0415 - large, and needless with --url
+
         super().__init__("", microversion=microversion)
         self._client = WsgiClient(app)
 
@@ -115,6 +115,8 @@ def answering(*, microversion: str = MICROVERSION, writes: bool = False) -> Iter
     with readable(settings) as database:
         if writes and not schema.current(database.engine).is_up_to_date:
             raise ConfigurationError("The schema is not that of this release: run 'placement db upgrade' first.")
+        from placement.app import create_app  # noqa: PLC0415 - large, and needless with --url
+
         yield LocalClient(create_app(local, database=database), microversion=microversion)
 
 

@@ -22,9 +22,9 @@ from placement.cli.output import (
     whole,
 )
 from placement.domain.pasting import pasted
+from placement.domain.quantities import amounts_in_words
 from placement.errors import Invalid
 from placement.ui.numbers import facts, in_units
-from placement.ui.shares import amounts_in_words
 
 EXPLAIN_PATH = "/planner/v1/explain"
 

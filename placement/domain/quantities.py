@@ -136,3 +136,19 @@ def amount_in_words(value: float, class_name: str) -> str:
     digits = 0 if abs(scaled) >= 100 else 1 if abs(scaled) >= 10 else 2
     shown = f"{scaled:,.{digits}f}"
     return f"{shown.rstrip('0').rstrip('.') if digits else shown} {scale.units[power]}"
+
+
+def amounts_in_words(amounts: Mapping[str, float]) -> list[str]:
+    """Return amounts by class for people."""
+    return [f"{amount_in_words(amount, name)} {name}" for name, amount in amounts.items()]
+
+
+def differences_in_words(differences: Mapping[str, float]) -> list[str]:
+    """Return amounts with their signs, in the order of the classes."""
+    return [f"{'+' if by > 0 else ''}{amount_in_words(by, name)} {name}" for name, by in sorted(differences.items())]
+
+
+def class_held_most(usage: Mapping[str, int], totals: Mapping[str, int]) -> str:
+    """Return the class of which the largest fraction is held."""
+    held = {name: amount / totals[name] if totals[name] else float("inf") for name, amount in usage.items() if amount}
+    return max(held, key=lambda name: held[name], default="")

@@ -10,7 +10,7 @@ from placement.allocators import natural_key
 from placement.allocators.fair_share.state import NodeShare
 from placement.api.call import Call
 from placement.api.planner.fair_share import RULE, visible_path
-from placement.domain.quantities import amount_in_words
+from placement.domain.quantities import amounts_in_words, class_held_most, differences_in_words
 from placement.errors import NotFound
 from placement.services.fair_share.shares import Shares, all_shares
 from placement.ui.numbers import percent
@@ -99,16 +99,6 @@ class Branches:
             yield from self._below(part.path, shown, depth + 1)
 
 
-def amounts_in_words(amounts: Mapping[str, float]) -> list[str]:
-    """Return amounts by class for people."""
-    return [f"{amount_in_words(amount, name)} {name}" for name, amount in amounts.items()]
-
-
-def differences_in_words(differences: Mapping[str, float]) -> list[str]:
-    """Return amounts with their signs, in the order of the classes."""
-    return [f"{'+' if by > 0 else ''}{amount_in_words(by, name)} {name}" for name, by in sorted(differences.items())]
-
-
 def fair_shares(call: Call) -> Response:
     """Show the branch named by ``at``, or the whole tree; restricted callers see the path to their own project."""
     own = visible_path(call)
@@ -157,12 +147,6 @@ def _branches(shares: Shares, own: str | None) -> Branches:
     for siblings in parts.values():
         siblings.sort(key=lambda node: (node.is_blocked, node.weighted_share, natural_key(node.path)))
     return Branches(shares, nodes, parts)
-
-
-def class_held_most(usage: Mapping[str, int], totals: Mapping[str, int]) -> str:
-    """Return the class of which the largest fraction is held."""
-    held = {name: amount / totals[name] if totals[name] else float("inf") for name, amount in usage.items() if amount}
-    return max(held, key=lambda name: held[name], default="")
 
 
 PAGES = (
