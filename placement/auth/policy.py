@@ -5,7 +5,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -141,7 +141,7 @@ def _read_rules(source: cfg.ConfigOpts, operations: "Operations") -> _LoadedRule
     made.load_rules()
     made.use_conf = False  # never looks at files again
     texts = {name: str(check) for name, check in made.rules.items()}
-    return _LoadedRules(made, paths, stamp, _rules_about_roles(texts))
+    return _LoadedRules(made, paths, stamp, frozenset(name for name in texts if _is_about_roles(name, texts)))
 
 
 def enforcer_for(source: cfg.ConfigOpts, operations: "Operations") -> "Enforcer":
@@ -164,22 +164,8 @@ def _ask(enforcer: "Enforcer", rule: str, identity: Identity, target: Mapping[st
 
 
 def _credentials(identity: Identity) -> dict[str, Any]:
-    """Return the caller's attributes under the names that rules use."""
-    return {
-        "user_id": identity.user_id,
-        "user_domain_id": identity.user_domain_id,
-        "system_scope": identity.system_scope,
-        "domain_id": identity.domain_id,
-        "project_id": identity.project_id,
-        "project_domain_id": identity.project_domain_id,
-        "roles": list(identity.roles),
-        "is_admin_project": identity.is_admin_project,
-        "service_user_id": identity.service_user_id,
-        "service_user_domain_id": identity.service_user_domain_id,
-        "service_project_id": identity.service_project_id,
-        "service_project_domain_id": identity.service_project_domain_id,
-        "service_roles": list(identity.service_roles),
-    }
+    """Return the caller's attributes, whose names are those that rules use; rules search lists, but not tuples."""
+    return {name: [*value] if isinstance(value, tuple) else value for name, value in asdict(identity).items()}
 
 
 def _policy_paths(source: cfg.ConfigOpts) -> tuple[str, ...]:
@@ -207,12 +193,8 @@ def _stamp(paths: tuple[str, ...]) -> Stamp:
 PARTS_ABOUT_ROLES = re.compile(r"\(|\)|and|or|not|@|!|role:[^%\s()]+|rule:(?P<rule>[^%\s()]+)")
 
 
-def _rules_about_roles(texts: Mapping[str, str]) -> frozenset[str]:
-    """Return the rules that depend on nothing but the caller's roles, so that their outcome can be cached."""
-    return frozenset(name for name in texts if _is_about_roles(name, texts, frozenset()))
-
-
-def _is_about_roles(name: str, texts: Mapping[str, str], above: frozenset[str]) -> bool:
+def _is_about_roles(name: str, texts: Mapping[str, str], above: frozenset[str] = frozenset()) -> bool:
+    """Tell whether a rule depends on nothing but the caller's roles, so that its outcome can be cached."""
     if name in above or name not in texts:
         return False
     for part in texts[name].replace("(", " ( ").replace(")", " ) ").split():
