@@ -108,7 +108,7 @@ _make_ours = writes(order.make_ours)
 
 
 @reads
-def read_history(tx: Transaction, provider_uuid: str, time_: datetime) -> PastProvider:
+def read_history(tx: Transaction, provider_uuid: str, time_: datetime) -> PastProvider[str]:
     """Return the state of a provider at a moment; TooLongAgo, or NotFound if there was none."""
     past = provider_at(tx, provider_uuid, time_)
     if not past.exists:

@@ -33,7 +33,7 @@ class Past:
 
     text: str
     time: datetime | None = None
-    provider: PastProvider | None = None
+    provider: PastProvider[str] | None = None
     fault: str = ""
 
 

@@ -6,7 +6,7 @@ A provider at a past time is its current state, with everything undone that the 
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import bindparam, delete, select
@@ -132,6 +132,8 @@ def prune_some(tx: Transaction, before: datetime, *, oldest: int | None = None) 
     return PrunedRows(tx.execute(_DELETE, {"last": old[-1]}).rowcount, rows[len(old)].id)
 
 
+Key = TypeVar("Key", int, str)
+
 _STOCK = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 
 
@@ -140,33 +142,36 @@ class TooLongAgo(Gone):
 
 
 @dataclass(slots=True)
-class PastProvider:
-    """A provider at a past time: inventories by class, (consumer, class, amount) by allocation id, names."""
+class PastProvider(Generic[Key]):
+    """A provider at a past time: inventories by class, (consumer, class, amount) by allocation id, traits.
+
+    While changes are undone, classes and traits are ids, because they may have had other names then; at last names.
+    """
 
     exists: bool
-    inventories: dict[str, dict[str, Any]] = field(default_factory=dict)
-    allocations: dict[int, tuple[str, str, int]] = field(default_factory=dict)
-    traits: set[str] = field(default_factory=set)
+    inventories: dict[Key, dict[str, Any]] = field(default_factory=dict)
+    allocations: dict[int, tuple[str, Key, int]] = field(default_factory=dict)
+    traits: set[Key] = field(default_factory=set)
     aggregates: set[str] = field(default_factory=set)
 
     @property
-    def usages(self) -> dict[str, int]:
+    def usages(self) -> dict[Key, int]:
         """Usage by class."""
-        used: Counter[str] = Counter()
+        used: Counter[Key] = Counter()
         for _, class_, amount in self.allocations.values():
             used[class_] += amount
         return dict(used)
 
     @property
-    def holders(self) -> dict[str, dict[str, int]]:
+    def holders(self) -> dict[str, dict[Key, int]]:
         """What each consumer holds, by class."""
-        holders: dict[str, Counter[str]] = {}
+        holders: dict[str, Counter[Key]] = {}
         for consumer, class_, amount in self.allocations.values():
             holders.setdefault(consumer, Counter())[class_] += amount
         return {consumer: dict(held) for consumer, held in holders.items()}
 
 
-def provider_at(tx: Transaction, uuid: str, at_time: datetime) -> PastProvider:
+def provider_at(tx: Transaction, uuid: str, at_time: datetime) -> PastProvider[str]:
     """Return a provider as of a moment, undoing all changes since; TooLongAgo if rows may be missing."""
     known_since = complete_since(tx)
     if known_since is None or at_time < known_since:
@@ -177,21 +182,10 @@ def provider_at(tx: Transaction, uuid: str, at_time: datetime) -> PastProvider:
     return _named(tx, past, at_time)
 
 
-@dataclass(slots=True)
-class _Contents:
-    """A provider while changes are undone. By id, because a class or trait may have had another name then."""
-
-    exists: bool
-    inventories: dict[int, dict[str, Any]] = field(default_factory=dict)
-    allocations: dict[int, tuple[str, int, int]] = field(default_factory=dict)
-    traits: set[int] = field(default_factory=set)
-    aggregates: set[str] = field(default_factory=set)
-
-
-def _now(tx: Transaction, uuid: str) -> _Contents:
+def _now(tx: Transaction, uuid: str) -> PastProvider[int]:
     provider = tx.execute(select(RP.id).where(RP.uuid == uuid)).scalar()
     if provider is None:
-        return _Contents(exists=False)
+        return PastProvider(exists=False)
     has, held, marks, groups = inventories.c, allocations.c, resource_provider_traits.c, resource_provider_aggregates.c
     stocks = select(has.resource_class_id, *(has[name] for name in _STOCK)).where(has.resource_provider_id == provider)
     taken = select(held.id, held.consumer_id, held.resource_class_id, held.used).where(
@@ -200,7 +194,7 @@ def _now(tx: Transaction, uuid: str) -> _Contents:
     grouped = select(placement_aggregates.c.uuid).join(
         resource_provider_aggregates, groups.aggregate_id == placement_aggregates.c.id
     )
-    return _Contents(
+    return PastProvider(
         exists=True,
         inventories={id_: dict(zip(_STOCK, amounts, strict=True)) for id_, *amounts in tx.execute(stocks)},
         allocations={id_: (consumer_uuid, class_id, used) for id_, consumer_uuid, class_id, used in tx.tuples(taken)},
@@ -209,7 +203,7 @@ def _now(tx: Transaction, uuid: str) -> _Contents:
     )
 
 
-def _undo(entry: Entry, past: _Contents) -> None:
+def _undo(entry: Entry, past: PastProvider[int]) -> None:
     was_made, was_deleted = entry.action == CREATED, entry.action == DELETED
     if entry.kind == PROVIDER:
         past.exists = was_deleted or (past.exists and not was_made)
@@ -228,7 +222,7 @@ def _undo(entry: Entry, past: _Contents) -> None:
         (past.aggregates.discard if was_made else past.aggregates.add)(str(entry.name))
 
 
-def _named(tx: Transaction, past: _Contents, at_time: datetime) -> PastProvider:
+def _named(tx: Transaction, past: PastProvider[int], at_time: datetime) -> PastProvider[str]:
     """Name classes and traits as they were called at a moment."""
     former, connection = former_names(tx, J.time >= at_time), tx.connection
     classes = tx.names.classes.names(connection, {*past.inventories, *(id_ for _, id_, _ in past.allocations.values())})
