@@ -10,12 +10,11 @@ from typing import Any
 import click
 
 from placement.cli.output import PrintedTable, Report, listed, show, watched, whole
-from placement.cli.simulation.cloud import JOB_GPUS, Cloud, servers
+from placement.cli.simulation.cloud import JOB_GPUS, Cloud, Load, servers, trace
 from placement.cli.simulation.curves import Chart, svg
 from placement.cli.simulation.packing import POLICIES
 from placement.cli.simulation.policies import WARM_UP, RunResult, policies, run
 from placement.cli.simulation.trace_reports import come_and_go, fill
-from placement.cli.simulation.workload import Load, trace
 
 PLAIN, WITH_GPUS = 120, 80
 QUICK = 4

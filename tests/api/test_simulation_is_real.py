@@ -3,9 +3,8 @@
 import pytest
 from flask import Flask
 
-from placement.cli.simulation.cloud import LEVELS, Cloud, SimulatedServer, servers
+from placement.cli.simulation.cloud import LEVELS, Cloud, Job, Load, SimulatedServer, servers, trace
 from placement.cli.simulation.policies import PROFILES, policies
-from placement.cli.simulation.workload import Job, Load, trace
 from placement.domain.search_plan import plan_for
 from placement.settings import PlannerSettings, RankingSettings
 from tests.api.conftest import with_settings

@@ -15,8 +15,7 @@ from placement.candidates.compose.slots import RequestBudget
 from placement.candidates.ranking import ROOT, Key, Ranking, TreeScores, amounts_of
 from placement.candidates.search import Candidate, candidates_in
 from placement.candidates.tree_order import LAST, KeyOrder, KeyQueue, Portion, best_first
-from placement.cli.simulation.cloud import LEVELS, Cloud
-from placement.cli.simulation.workload import VCPUS_PER_GPU, Job
+from placement.cli.simulation.cloud import LEVELS, VCPUS_PER_GPU, Cloud, Job
 from placement.domain.search_plan import Choice, Plan, plan_for
 from placement.domain.tree import Tree
 

@@ -6,10 +6,19 @@ from xml.etree import ElementTree
 import pytest
 
 from placement.cli.simulate import judgements, summary
-from placement.cli.simulation.cloud import Cloud, gpu_server, plain_server, servers
+from placement.cli.simulation.cloud import (
+    CPU_SIZES,
+    GPU_SIZES,
+    Cloud,
+    Job,
+    Load,
+    gpu_server,
+    plain_server,
+    servers,
+    trace,
+)
 from placement.cli.simulation.curves import Chart, svg
 from placement.cli.simulation.policies import SAMPLES, RunResult, policies, run
-from placement.cli.simulation.workload import CPU_SIZES, GPU_SIZES, Job, Load, trace
 from placement.domain.search_plan import plan_for
 
 SMALL = servers(1, plain=6, with_gpus=4)
