@@ -24,7 +24,7 @@ from placement.cli.output import (
 from placement.domain.pasting import pasted
 from placement.domain.quantities import amounts_in_words
 from placement.errors import Invalid
-from placement.ui.numbers import facts, in_units
+from placement.ui.filters import facts, in_units
 
 EXPLAIN_PATH = "/planner/v1/explain"
 

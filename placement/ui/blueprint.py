@@ -21,8 +21,19 @@ from placement.logs import RationedLog
 from placement.ui import cloud_map, consumers, overview, shares, tree, try_request
 from placement.ui.changes import in_words, sees_journal
 from placement.ui.consumers import PROJECT_RULE
-from placement.ui.names import named, owner_named, visible, within
-from placement.ui.numbers import ago, amount, facts, in_units, number, percent, timestamp
+from placement.ui.filters import (
+    ago,
+    amount,
+    facts,
+    in_units,
+    named,
+    number,
+    owner_named,
+    percent,
+    timestamp,
+    visible,
+    within,
+)
 from placement.ui.page import HTML, Page, call_of, navigation
 from placement.ui.security import allows, authorize, refuse_nul, secure
 from placement.ui.static_files import install_static_files, packed

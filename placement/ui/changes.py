@@ -15,7 +15,7 @@ from placement.services.journal import changes as latest
 from placement.services.journal import read_history
 from placement.store.journal.history import PastProvider, TooLongAgo
 from placement.store.journal.reading import Entry, NamedChange
-from placement.ui.names import visible
+from placement.ui.filters import visible
 
 SHOWN, READ = 20, 200
 """How many changes a page shows, and how many rows of the journal it reads for that."""

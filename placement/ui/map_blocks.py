@@ -12,8 +12,7 @@ from placement.domain.planner_request import names_of_hosts
 from placement.domain.quantities import amount_in_words
 from placement.services.console.cloud_map import CloudMap
 from placement.store.console.providers import NamedHost
-from placement.ui.names import visible
-from placement.ui.numbers import percent
+from placement.ui.filters import percent, visible
 
 MAX_CELLS = 2000
 """How many hosts have cells on one page; with more hosts, the blocks of the outermost kind are folded."""

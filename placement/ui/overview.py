@@ -17,8 +17,7 @@ from placement.services.console.hosts import AT_LEAST
 from placement.services.fair_share.shares import all_shares
 from placement.services.planner.request_rooms import Listing, headrooms
 from placement.ui.changes import shown_changes
-from placement.ui.names import visible
-from placement.ui.numbers import one_scale
+from placement.ui.filters import one_scale, visible
 from placement.ui.page import Page, show
 from placement.ui.tree import LIST_RULES
 

@@ -13,7 +13,7 @@ from placement.api.planner.fair_share import RULE, visible_path
 from placement.domain.quantities import amounts_in_words, class_held_most, differences_in_words
 from placement.errors import NotFound
 from placement.services.fair_share.shares import Shares, all_shares
-from placement.ui.numbers import percent
+from placement.ui.filters import percent
 from placement.ui.page import Page, csv_file, paging_of, show, wants_csv
 
 CHILDREN = 50

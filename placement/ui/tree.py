@@ -17,8 +17,7 @@ from placement.services.whole_trees import evacuation
 from placement.store.console.providers import ConsoleProvider, ListOrder
 from placement.store.console.stocks import ClassTotals
 from placement.ui.changes import sees_journal, shown_changes, shown_past
-from placement.ui.names import visible
-from placement.ui.numbers import one_scale
+from placement.ui.filters import one_scale, visible
 from placement.ui.page import MAX_CSV_ROWS, Page, csv_file, paging_of, show, wants_csv
 
 FIELDS = (

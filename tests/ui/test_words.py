@@ -7,8 +7,7 @@ from flask import Flask
 from markupsafe import Markup, escape
 
 from placement.domain.quantities import amount_in_words
-from placement.ui.names import BLANK, named, visible, within
-from placement.ui.numbers import amount, facts, in_units
+from placement.ui.filters import BLANK, amount, facts, in_units, named, visible, within
 from tests.clouds import provider
 from tests.stored_clouds import stored
 from tests.ui.visitor import Visitor
