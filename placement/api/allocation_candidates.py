@@ -22,7 +22,7 @@ from placement.api.versions import Version
 from placement.candidates.explain.explanation import cause_in_words
 from placement.candidates.fragmentation import host_demands
 from placement.candidates.search import Candidate
-from placement.domain.inventory import whole_capacity
+from placement.domain.quantities import whole_capacity
 from placement.domain.search_plan import CandidateRequest, Plan
 from placement.errors import OutOfSteps
 from placement.services.allocation_candidates import Answer, CandidateQuestion, allocation_candidates

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placement.cloud.providers import NO_PARENT, Flags, Floats, Ints, ProviderColumns, places_in
-from placement.domain.inventory import LARGEST_CAPACITY
+from placement.domain.quantities import LARGEST_CAPACITY
 from placement.domain.tree import MoreTrees, Overlay
 
 

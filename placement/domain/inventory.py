@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from placement.domain.quantities import ResourceAmounts
+from placement.domain.quantities import ResourceAmounts, whole_capacity
 from placement.errors import Conflict
 
 
@@ -110,20 +110,6 @@ class ProviderAllocations:
 
 
 UNBOUNDED = 2**31 - 1
-LARGEST_CAPACITY = 2**45
-"""Capacities are bounded: the columns allow far more than any integer of a database, let alone a sum of them, holds."""
-
-
-def whole_capacity(total: int, reserved: int, allocation_ratio: float) -> int:
-    """Return the total that can be allocated: excludes what is reserved; a ratio above 1 overcommits.
-
-    >>> whole_capacity(8, 1, 1.5), whole_capacity(8, 0, 1e300), whole_capacity(0, 8, 1e300)
-    (10, 35184372088832, -35184372088832)
-    """
-    capacity = (total - reserved) * allocation_ratio
-    if -LARGEST_CAPACITY < capacity < LARGEST_CAPACITY:
-        return int(capacity)
-    return -LARGEST_CAPACITY if capacity < 0 else LARGEST_CAPACITY
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Amounts of resource classes, their sums, and as Kubernetes and its plugins' documents write them: "1GiB", "8Gi"."""
+"""Amounts of resource classes, their sums and bounds, and as documents of Kubernetes write them: "1GiB", "8Gi"."""
 
 import re
 from collections import Counter
@@ -95,6 +95,22 @@ def summed(amounts: Iterable[ResourceAmounts]) -> dict[str, int]:
     for portion in amounts:
         total.update(portion)
     return dict(total)
+
+
+LARGEST_CAPACITY = 2**45
+"""Capacities are bounded: the columns allow far more than any integer of a database, let alone a sum of them, holds."""
+
+
+def whole_capacity(total: int, reserved: int, allocation_ratio: float) -> int:
+    """Return the total that can be allocated: excludes what is reserved; a ratio above 1 overcommits.
+
+    >>> whole_capacity(8, 1, 1.5), whole_capacity(8, 0, 1e300), whole_capacity(0, 8, 1e300)
+    (10, 35184372088832, -35184372088832)
+    """
+    capacity = (total - reserved) * allocation_ratio
+    if -LARGEST_CAPACITY < capacity < LARGEST_CAPACITY:
+        return int(capacity)
+    return -LARGEST_CAPACITY if capacity < 0 else LARGEST_CAPACITY
 
 
 class Scale(NamedTuple):

@@ -27,7 +27,8 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import GenericFunction
 
-from placement.domain.inventory import LARGEST_CAPACITY, UNBOUNDED
+from placement.domain.inventory import UNBOUNDED
+from placement.domain.quantities import LARGEST_CAPACITY
 from placement.store.tables import allocations, inventories, provider_usages, resource_providers
 
 # Literals rather than parameters, so that the query planner sees them.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from placement.domain.inventory import LARGEST_CAPACITY
+from placement.domain.quantities import LARGEST_CAPACITY
 from tests.differential.answers import candidate_differences, canonical, differences, error_form
 from tests.differential.generate.candidates import candidates
 from tests.differential.generate.cloud import cloud

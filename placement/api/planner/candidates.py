@@ -26,7 +26,7 @@ from placement.candidates.compose.proposals import Proposal
 from placement.candidates.explain.explanation import Condition, ConditionKind, Hint, HintKind
 from placement.candidates.planner.question import wanted_of
 from placement.candidates.scores import Score, ScoredRequest, TakenRows
-from placement.domain.inventory import whole_capacity
+from placement.domain.quantities import whole_capacity
 from placement.domain.search_plan import plan_for
 from placement.errors import ConfigurationError, InvalidAt
 from placement.services import scores as service

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Column, ColumnElement, Connection, Table, and_, delete, exists, func, or_, select
 
-from placement.domain.inventory import LARGEST_CAPACITY
 from placement.domain.names import UNTYPED
+from placement.domain.quantities import LARGEST_CAPACITY
 from placement.store.kept_usage import triggers_in_place
 from placement.store.stock import StockSource
 from placement.store.tables import (

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import os_traits
 from sqlalchemy import BindParameter, Integer, ScalarSelect, bindparam, func, select
 
-from placement.domain.inventory import whole_capacity
+from placement.domain.quantities import whole_capacity
 from placement.domain.search_plan import NamedIds, Plan
 from placement.domain.tree import PlaceLock
 from placement.errors import Invalid
