@@ -20,8 +20,8 @@ from typing import NamedTuple
 from tests import reference, servers
 from tests.bench.meters import memory_of
 from tests.differential.generate.world import World
-from tests.differential.known_differences import plan
 from tests.differential.requests import Request
+from tests.differential.rounds import plan
 from tests.differential.sides import Side, Starter
 
 AS_IN_PRODUCTION = ("--config", "python:placement.wsgi.gunicorn")

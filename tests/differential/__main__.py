@@ -2,8 +2,7 @@
 
 import sys
 
-from tests.differential.known_differences import REFERENCE
 from tests.differential.rounds import main
 
 if __name__ == "__main__":
-    sys.exit(main(REFERENCE))
+    sys.exit(main())

@@ -13,74 +13,31 @@ from urllib.parse import unquote
 
 from placement.domain.quantities import LARGEST_CAPACITY
 from tests.differential.answers import candidate_differences, canonical, differences, error_form
-from tests.differential.generate.candidates import candidates
-from tests.differential.generate.cloud import cloud
-from tests.differential.generate.malformed import malformed
-from tests.differential.generate.reads import read, whole_state
-from tests.differential.generate.world import World
-from tests.differential.generate.writes import write
 from tests.differential.requests import Request
-from tests.differential.rounds import Comparison, Opponent, Round
-from tests.differential.sides import Pair, Side, reference_pair
+from tests.differential.sides import Pair, Side
 from tests.http_calls import Answer
 
 ALL_DEFECTS = "amounts,anchors,homes"
 GROUP_KEYS = ("resources", "required", "member_of", "in_tree")
 FIRST_WITH_MAPPINGS = 34
 FILTERED = ("/allocation_candidates", "/resource_providers")
-QUERIES_FIRST = 12
-ROUNDS_OF_WRITES = 5
 
 
-class BesideReference(Comparison):
-    """Compares what clients of the reference rely on."""
+def compared(pair: Pair, request: Request, expected: Answer, given: Answer) -> Sequence[str]:
+    """Return how the answers differ in what clients of the reference rely on.
 
-    def differences(self, pair: Pair, request: Request, expected: Answer, given: Answer) -> Sequence[str]:
-        """Return how the answers differ.
-
-        With a limit, the server may choose which candidates to return, but they must be candidates.
-        """
-        if request.is_candidates and expected.status == 200 and request.values("limit"):
-            expected = pair.reference.ask(request.without("limit"))
-            return differences(request, expected, given, pair.reference.roots())
-        return differences(request, expected, given)
-
-    def known_difference(self, pair: Pair, request: Request, expected: Answer, given: Answer) -> str | None:
-        """Return the name of the deliberate difference."""
-        case = Case(request, expected, given, pair.reference, pair.subject.name)
-        return next((known.__name__ for known in KNOWN if known(case)), None)
-
-    def parts(self, request: Request, expected: Answer, given: Answer) -> bool:
-        """Tell whether one server may have written something that the other has not."""
-        return request.is_write and (expected.status < 300) != (given.status < 300)
-
-    def settle(self, pair: Pair, request: Request) -> None:
-        """Delete consumers without allocations, which the reference leaves behind when a write is refused or empty.
-
-        The next write with generation null would get 409.
-        """
-        if request.is_write:
-            pair.reference.forget_hidden_consumers()
+    With a limit, the server may choose which candidates to return, but they must be candidates.
+    """
+    if request.is_candidates and expected.status == 200 and request.values("limit"):
+        expected = pair.reference.ask(request.without("limit"))
+        return differences(request, expected, given, pair.reference.roots())
+    return differences(request, expected, given)
 
 
-def plan(world: World) -> Iterator[Request]:
-    """Yield a cloud and queries, then writes and queries in turn, and finally reads of everything."""
-    yield from cloud(world)
-    for _ in range(QUERIES_FIRST):
-        yield candidates(world)
-    for _ in range(ROUNDS_OF_WRITES):
-        for draw, least, most in ((write, 1, 6), (candidates, 1, 4), (read, 0, 3), (malformed, 0, 3)):
-            for _ in range(world.random.randint(least, most)):
-                yield draw(world)
-    yield from whole_state(world)
-
-
-REFERENCE = Opponent(
-    "tests.differential",
-    ("plain",),
-    lambda kind, _variant: reference_pair(kind),
-    lambda chance, _requests: Round(BesideReference(), [*plan(World(chance))]),
-)
+def known_difference(pair: Pair, request: Request, expected: Answer, given: Answer) -> str | None:
+    """Return the name of the deliberate difference that two answers show, or None."""
+    case = Case(request, expected, given, pair.reference, pair.subject.name)
+    return next((known.__name__ for known in KNOWN if known(case)), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,8 @@
-"""The two sides of a comparison: a server process and its database, to which nobody else writes.
-
-RELEASE_PYTHON names the python of an environment with the release in it; without it, one is created once below .tox
-from this repository's history.
-"""
+"""The two sides of a comparison: a server process and its database, to which nobody else writes."""
 
 import contextlib
-import functools
-import os
-import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +15,6 @@ from tests import reference, servers
 from tests.databases import open_database
 from tests.differential.requests import Request
 from tests.empty_database import empty_database
-from tests.environments import kept_environment
 from tests.http_calls import Answer, exchange
 from tests.mariadb import running_mariadb
 from tests.memory import memory
@@ -31,20 +23,6 @@ from tests.postgresql import running_postgresql
 DATABASES = ("sqlite", "postgresql")
 MENDED = ("--pythonpath", str(Path(__file__).parent / "altered"))
 TIMEOUT_S = 300
-
-RELEASE = "2da37ef6f18a92eb230eaf20572ab66df90dba4a"
-ROOT = Path(__file__).parents[2]
-PLANNER_FILE = Path(__file__).parent / "release" / "planner.yaml"
-VARIANTS: Mapping[str, tuple[str, servers.Sections]] = {
-    "spread": ("spread", {}),
-    "ai": ("ai", {}),
-    "strict": ("strict", {"fair_share": {"enforce": "plain", "consumer_types": "INSTANCE"}}),
-    "shares": ("shares", {}),
-    "unfollowed": ("ai", {"journal": {"enabled": "False"}}),
-    "unranked": ("spread", {"ranking": {"enabled": "False"}}),
-    "depth-first": ("ai", {"placement": {"allocation_candidates_generation_strategy": "depth-first"}}),
-}
-"""By name: the profile that orders candidates, and options of placement.conf."""
 
 GENERATIONS = {
     "provider": "SELECT generation FROM resource_providers WHERE uuid = :uuid",
@@ -176,32 +154,3 @@ def reference_pair(kind: str) -> Iterator[Pair]:
         mended |= {"sections": reference.configuration}
         expected = starter.side("reference", "sqlite", reference.installation(), **mended)
         yield Pair(expected, starter.side(kind, kind, servers.this_project()), executor)
-
-
-@functools.cache
-def release() -> servers.Installation | None:
-    """Return the environment of the release, creating it if necessary; None if this history does not have it."""
-    named = os.environ.get("RELEASE_PYTHON")
-    if not named and subprocess.run(["git", "cat-file", "-e", RELEASE], cwd=ROOT, check=False).returncode:
-        return None
-    requirement = f"placement-server @ git+{ROOT.as_uri()}@{RELEASE}"
-    python = Path(named) if named else kept_environment(f"release-{RELEASE[:8]}", requirement)
-    return servers.Installation(python, servers.plain_environment("PYTHONPATH", "PYTHONHOME"))
-
-
-@contextlib.contextmanager
-def release_pair(kind: str, variant: str) -> Iterator[Pair]:
-    """Start the release and this server on new databases of a kind, with a variant of the configuration."""
-    installed = release()
-    assert installed is not None, f"git does not have {RELEASE}"
-    profile, options = VARIANTS[variant]
-    planner = PLANNER_FILE.read_text().replace("DEFAULT", profile)
-
-    def sections(url: str) -> servers.Sections:
-        return {**servers.default_sections(url), **options}
-
-    with contextlib.ExitStack() as stack, ThreadPoolExecutor(1) as executor:
-        starter = Starter(stack)
-        configured = {"sections": sections, "planner": planner, "threads": 1}
-        installations = (installed, servers.this_project())
-        yield Pair(*[starter.side(f"{kind}, {variant}", kind, each, **configured) for each in installations], executor)

@@ -13,8 +13,8 @@ from urllib.parse import quote, quote_plus
 from placement.api.routes import ROUTES
 from tests.differential.generate.malformed import malformed, places, spoilt
 from tests.differential.generate.world import PROJECTS, World
-from tests.differential.release.questions import Dialogue
 from tests.differential.requests import NO_BODY, Request
+from tests.survival.dialogue import Dialogue
 
 HARD_TEXT = (
     "", " ", "\0", "a" * 300, "a" * 70_000, "9" * 5000, "\N{PILE OF POO}", "\ud800", "%", "%00", "%ff", "../..", "{}",

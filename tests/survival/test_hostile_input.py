@@ -22,14 +22,15 @@ from placement.store.connection.database import Database
 from tests.api.conftest import Api
 from tests.concurrency.together import check_books
 from tests.databases import SQLiteDatabases
-from tests.differential.release.clouds import random_scene, store
-from tests.differential.release.questions import Dialogue
 from tests.differential.requests import Request
-from tests.differential.sides import GENERATIONS, PLANNER_FILE
+from tests.differential.sides import GENERATIONS
 from tests.empty_database import sqlite_path
 from tests.http_calls import Answer
+from tests.survival.dialogue import Dialogue
 from tests.survival.hostile import draw
+from tests.survival.scenes import random_scene, store
 
+PLANNER_FILE = Path(__file__).parent / "planner.yaml"
 CLAIMS = "/planner/v1/claims"
 CASES = 1_000
 CASES_PER_CLOUD = 500

@@ -1,4 +1,4 @@
-"""Random clouds of a round: hosts with devices and locks, alike hosts, pools, and clouds that requests create."""
+"""Random clouds: hosts with devices and locks, alike hosts, pools, and clouds that requests create."""
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
