@@ -27,9 +27,7 @@ class Advisory:
 
 ADVISORIES = (
     Advisory(
-        "gunicorn",
-        (27, 0, 1),
-        "keep-alive connections of gthread workers and malformed HTTP are handled less strictly",
+        "gunicorn", (27, 0, 1), "keep-alive connections of gthread workers and malformed HTTP are handled less strictly"
     ),
 )
 

@@ -140,12 +140,7 @@ def started_server(
 
 
 def started(
-    command: Sequence[str],
-    directory: Path,
-    port: int,
-    *,
-    path: str = "/",
-    variables: Mapping[str, str] | None = None,
+    command: Sequence[str], directory: Path, port: int, *, path: str = "/", variables: Mapping[str, str] | None = None
 ) -> Served:
     """Start a program that serves the directory's configuration at a port and a path; the caller stops it."""
     process = launched(command, directory, variables=variables)

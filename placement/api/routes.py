@@ -14,16 +14,7 @@ from placement.api import (
     resource_providers,
 )
 from placement.api.call import Call
-from placement.api.planner import (
-    bulk_read,
-    candidates,
-    claims,
-    fair_share,
-    headroom,
-    journal,
-    profiles,
-    trees,
-)
+from placement.api.planner import bulk_read, candidates, claims, fair_share, headroom, journal, profiles, trees
 from placement.api.routing import Route, planner_route
 
 PLAIN_ROUTES: tuple[Route, ...] = (

@@ -160,11 +160,7 @@ class DeviceJudge:
     """
 
     def __init__(
-        self,
-        outlook: Outlook,
-        settings: FragmentationSettings,
-        kinds: Mapping[int, str],
-        class_ids: Mapping[str, int],
+        self, outlook: Outlook, settings: FragmentationSettings, kinds: Mapping[int, str], class_ids: Mapping[str, int]
     ) -> None:
         self.classes = settings.classes
         """The classes that it looks at."""

@@ -191,12 +191,7 @@ def _similar(call: Client, name: str) -> str:
 def list_report(document: Document) -> Report:
     """Return what is printed of a list of hosts."""
     rows = [
-        (
-            whole(tree["name"]),
-            "disabled" if tree["disabled"] else "",
-            _in_use(tree["resources"]),
-            tree["providers"],
-        )
+        (whole(tree["name"]), "disabled" if tree["disabled"] else "", _in_use(tree["resources"]), tree["providers"])
         for tree in document["trees"]
     ]
     more = [] if document["complete"] else ["There are more hosts than these: narrow the name."]

@@ -65,10 +65,7 @@ class CloudColumns:
     __slots__ = ("_stocks", "_sums", "providers")
 
     def __init__(
-        self,
-        providers: ProviderColumns,
-        stocks: Mapping[int, StockColumns],
-        sums: Mapping[int, TreeSums] | None = None,
+        self, providers: ProviderColumns, stocks: Mapping[int, StockColumns], sums: Mapping[int, TreeSums] | None = None
     ) -> None:
         self.providers = providers
         self._stocks = stocks

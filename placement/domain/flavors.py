@@ -36,11 +36,7 @@ _DEPENDENT = {
 
 _TRAITS = {
     "hw:cpu_policy": {"shared": "", "dedicated": "", "mixed": ""},
-    "hw:cpu_thread_policy": {
-        "prefer": "",
-        "isolate": "!HW_CPU_HYPERTHREADING",
-        "require": "HW_CPU_HYPERTHREADING",
-    },
+    "hw:cpu_thread_policy": {"prefer": "", "isolate": "!HW_CPU_HYPERTHREADING", "require": "HW_CPU_HYPERTHREADING"},
     "hw:emulator_threads_policy": {"share": "", "isolate": ""},
     "hw:pci_numa_affinity_policy": {
         "required": "",

@@ -66,7 +66,7 @@ STATUSES = {
 STREAMS = {
     "/planner/v1/journal": "Server-sent events: what follows `Last-Event-ID`, else `after`, else the present. "
     "The data of each event is an answer to `after` in JSON, its id the cursor after it; an id without data is a "
-    "heartbeat. The stream ends after 15 minutes; reconnect with the last id.",
+    "heartbeat. The stream ends after 15 minutes; reconnect with the last id."
 }
 """Streaming alternatives to an operation's normal answer, by path."""
 

@@ -165,11 +165,7 @@ def _with_providers(
 
 
 def _serving_others(
-    reader: TreeReader,
-    shown: Iterable[Candidate],
-    members: Iterable[TreeMember],
-    *,
-    budget: RequestBudget,
+    reader: TreeReader, shown: Iterable[Candidate], members: Iterable[TreeMember], *, budget: RequestBudget
 ) -> frozenset[int]:
     """Return those members of the shown candidates' trees that serve only candidates that are not shown.
 

@@ -155,11 +155,7 @@ def trial(tx: Transaction, question: CandidateQuestion, showing: Showing) -> Tri
 
 
 def _scored(
-    tx: Transaction,
-    served: list[CandidateInDetail],
-    showing: Showing,
-    *,
-    judge: FragmentationJudge | None,
+    tx: Transaction, served: list[CandidateInDetail], showing: Showing, *, judge: FragmentationJudge | None
 ) -> list[CandidateInDetail]:
     if showing.profile is None:
         return served

@@ -225,10 +225,7 @@ def test_a_class_moves_to_another_provider_with_what_is_allocated_of_it(api: Api
     answer = reshape(
         api,
         {root: inventories(3, DISK_GB=100), child: inventories(0, VCPU={"total": 8, "max_unit": 4})},
-        {
-            consumer: entry({root: {"DISK_GB": 10}, child: {"VCPU": 4}}, 1),
-            other: entry({child: {"VCPU": 2}}, 1),
-        },
+        {consumer: entry({root: {"DISK_GB": 10}, child: {"VCPU": 4}}, 1), other: entry({child: {"VCPU": 2}}, 1)},
     )
     assert (answer.status_code, answer.data) == (204, b"")
     assert "content-type" not in answer.headers

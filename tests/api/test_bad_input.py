@@ -130,13 +130,7 @@ TOO_MANY = [
     ("POST", SCORES, "1.39", {"allocation_requests": [{"allocations": MANY}]}, AN_OBJECT),
     ("POST", SCORES, "1.39", {"allocation_requests": [REQUEST] * 10_001}, A_LIST),
     ("POST", "/allocations", "1.39", {uuid: {} for uuid in UUIDS}, AN_OBJECT),
-    (
-        "POST",
-        HEADROOM,
-        "1.39",
-        {**A_REQUEST, "with": [{"like": UUID, "count": 1000}] * 11},
-        "",
-    ),
+    ("POST", HEADROOM, "1.39", {**A_REQUEST, "with": [{"like": UUID, "count": 1000}] * 11}, ""),
     ("POST", HEADROOM, "1.39", {**A_REQUEST, "with": [{"like": UUID, "count": 1}] * 101}, ""),
     (
         "POST",

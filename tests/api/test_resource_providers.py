@@ -11,16 +11,7 @@ import pytest
 from werkzeug.test import TestResponse
 
 from tests.api.conftest import Api, compares_without_case
-from tests.claims import (
-    change,
-    claimed,
-    entry,
-    error_of,
-    generation,
-    make_provider,
-    new_uuid,
-    old_entry,
-)
+from tests.claims import change, claimed, entry, error_of, generation, make_provider, new_uuid, old_entry
 from tests.http_calls import ask
 from tests.store.rows import run
 

@@ -151,6 +151,5 @@ def apis(sqlite_url, postgresql_url):
 
 def test_random_operations_keep_to_the_model(apis):
     run_state_machine_as_test(
-        machine(apis),
-        settings=examples(6, settings(stateful_step_count=25, suppress_health_check=list(HealthCheck))),
+        machine(apis), settings=examples(6, settings(stateful_step_count=25, suppress_health_check=list(HealthCheck)))
     )

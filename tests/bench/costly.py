@@ -130,10 +130,7 @@ ROUTES: tuple[Route, ...] = (
     ("/planner/v1/candidates", plan),
     ("/planner/v1/claims", claim),
 )
-ON_POOLS: tuple[Route, ...] = (
-    ("/allocation_candidates", on_pools),
-    ("/planner/v1/explain", on_pools),
-)
+ON_POOLS: tuple[Route, ...] = (("/allocation_candidates", on_pools), ("/planner/v1/explain", on_pools))
 
 
 def cost_of(client: FlaskClient, path: str, wanted: Asked, database: Pids) -> Cost:

@@ -71,10 +71,7 @@ def test_hosts_move_from_one_aggregate_to_another(placement: Command, database: 
     assert membership(database, uuid_of("compute1")).aggregates == [source]
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [("nobody", ""), ("comptue1", ". Did you mean compute1?")],
-)
+@pytest.mark.parametrize(("name", "hint"), [("nobody", ""), ("comptue1", ". Did you mean compute1?")])
 def test_an_unknown_host_is_named_with_a_similar_one(placement: Command, app: Flask, name: str, hint: str) -> None:
     done = placement.run("host", "drain", name, "--yes")
     told = f"Error: There is no host {name}{hint}; 'placement host list' lists them.\n"

@@ -65,10 +65,7 @@ def system_copy() -> Iterator[SystemCopy]:
     """Make a copy, and end everything that runs in it."""
     if os.geteuid() != 0:
         pytest.skip("only root can install a package")
-    with (
-        tempfile.TemporaryDirectory(prefix="copy-") as root,
-        tempfile.TemporaryDirectory(prefix="shared-") as shared,
-    ):
+    with tempfile.TemporaryDirectory(prefix="copy-") as root, tempfile.TemporaryDirectory(prefix="shared-") as shared:
         Path(shared).chmod(0o755)
         # When this shell ends, so does every process of its namespace.
         command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-c", ENTER, "enter", root, shared]

@@ -21,11 +21,7 @@ from tests.servers import until
 from tests.store.rows import VCPU, allocate
 from tests.store.snapshots import assert_same_cloud
 
-QUERIES = (
-    "/allocation_candidates?resources=VCPU:1",
-    "/planner/v1/explain?resources=VCPU:1",
-    "/planner/v1/inventory",
-)
+QUERIES = ("/allocation_candidates?resources=VCPU:1", "/planner/v1/explain?resources=VCPU:1", "/planner/v1/inventory")
 CONFLICTS = "SELECT confl_snapshot FROM pg_stat_database_conflicts WHERE datname = 'placement'"
 A_LONG_QUERY = "SELECT pg_sleep(60)"
 AT_WORK = f"SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query = '{A_LONG_QUERY}'"

@@ -154,10 +154,7 @@ class Scene:
 
     @property
     def _values(self) -> dict[str, Sequence[str]]:
-        return {
-            "providers": [self[label] for label in PROVIDERS],
-            "consumers": [self[label] for label in CONSUMERS],
-        }
+        return {"providers": [self[label] for label in PROVIDERS], "consumers": [self[label] for label in CONSUMERS]}
 
     def _words(self, value: Any) -> Any:
         """Replace what differs from run to run."""

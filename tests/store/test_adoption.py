@@ -107,11 +107,7 @@ def migrate_reference(migrations: "subprocess.Popen[str]", directory: Path) -> M
 
 
 def test_a_database_with_data_is_adopted_served_and_handed_back(
-    installed: Installation,
-    migrate_reference: Migrate,
-    directory: Path,
-    database: Database,
-    empty_database_url: str,
+    installed: Installation, migrate_reference: Migrate, directory: Path, database: Database, empty_database_url: str
 ) -> None:
     migrate_reference("head")
     with servers.running_server(installed, directory) as url:

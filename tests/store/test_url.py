@@ -49,11 +49,7 @@ def test_connection_parameters_are_appended_to_the_query(connection: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("hosts", "expected"),
-    [
-        ("one:5432,two:5433", {"host": "one,two", "port": "5432,5433"}),
-        ("h", {"host": "h"}),
-    ],
+    ("hosts", "expected"), [("one:5432,two:5433", {"host": "one,two", "port": "5432,5433"}), ("h", {"host": "h"})]
 )
 def test_several_hosts_with_ports_reach_libpq_as_lists_and_a_comma_in_a_password_is_none(hosts: str, expected) -> None:
     _, arguments = connect_arguments(f"postgresql://u:a,b@{hosts}/db?target_session_attrs=any")

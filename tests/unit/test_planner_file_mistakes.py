@@ -37,26 +37,17 @@ MISTAKES = [
     ("aggregates: {host: {a: b}}\n", "expected another kind than host, which each tree is by itself, found"),
     ("aggregates:\n  zone:\n    a: b\n", "line 3: aggregates.zone.a: expected the uuid of an aggregate, or a list of"),
     (f"aggregates:\n  zone:\n    a/b: {A}\n", "line 3: aggregates.zone: expected a name of up to 100 characters"),
-    (
-        f"aggregates:\n  zone:\n    a: {A}\n    b: [{B},\n {A}]\n",
-        "line 5: aggregates.zone.b.1: expected an aggregate",
-    ),
+    (f"aggregates:\n  zone:\n    a: {A}\n    b: [{B},\n {A}]\n", "line 5: aggregates.zone.b.1: expected an aggregate"),
     ("levels:\n  numa: A\n  numa: B\n", "line 3: levels: expected each key once (numa also stands in line 2)"),
     ("levels:\n  numa: hw-numa\n", "line 2: levels.numa: expected a trait such as HW_NUMA_ROOT, found 'hw-numa'"),
     ("levels:\n  a: X\n  b: X\n", "line 3: levels.b: expected a trait that no other level has, found 'X'"),
     ("default_profile: ai\n", "line 1: default_profile: expected default, found 'ai'"),
     ("profiles: {a: {}, b: {}}\n\ndefault_profile: c\n", "line 3: default_profile: expected a or b, found 'c'"),
     (f"{PROFILE}    fitt: {{}}\n", "line 3: profiles.default: expected one of the keys fit, sra"),
-    (
-        "profiles: {default: {fit: {resources: {}}}}\n",
-        "line 1: profiles.default.fit.resources: expected a mapping",
-    ),
+    ("profiles: {default: {fit: {resources: {}}}}\n", "line 1: profiles.default.fit.resources: expected a mapping"),
     (f"{FIT}VCPU: MostAllocated", "line 5: profiles.default.fit.resources.VCPU: expected a mapping, found 'MostAll"),
     (f"{FIT}VCPU: {{type: Packed}}", "VCPU.type: expected MostAllocated or LeastAllocated, found 'Packed'"),
-    (
-        f"{FIT}a.b/c: {{type: MostAllocated}}\n        a.b.c: {{}}",
-        "resources: expected one entry for CUSTOM_A_B_C",
-    ),
+    (f"{FIT}a.b/c: {{type: MostAllocated}}\n        a.b.c: {{}}", "resources: expected one entry for CUSTOM_A_B_C"),
     *[
         (f"{template}{name}: {value}", "expected a resource class or a family such as CUSTOM_GPU_*, found the key")
         for template, value in ((FIT, "{type: MostAllocated}"), (SRA, "1"), (RESERVE, "{VCPU: 1}"))
@@ -90,10 +81,7 @@ MISTAKES = [
     ("flavors:\n  a: 5\n", "line 2: flavors.a: expected a query string"),
     ("flavors:\n  a: {cpus: 2}\n", "expected one of the keys vcpus"),
     ("flavors:\n  a: {vcpus: many}\n", "expected a whole number"),
-    (
-        "flavors:\n  a: {vcpus: 1, extra_specs: {hw:cpu_policy: mixed}}\n",
-        "line 2: flavors.a: expected a flavor",
-    ),
+    ("flavors:\n  a: {vcpus: 1, extra_specs: {hw:cpu_policy: mixed}}\n", "line 2: flavors.a: expected a flavor"),
     ("private_flavors: [a]\nflavors: {b: resources=VCPU:1}\n", "expected the name of a flavor, found 'a'"),
     ("names: nowhere.yaml\n", "nowhere.yaml cannot be read: No such file or directory."),
     ("names: {projekts: {}}\n", "line 1: names: expected one of the keys projects, users"),
@@ -116,10 +104,7 @@ MISTAKES = [
         "lines 3 and 4: fair_share: root/eng/dev gives root/eng the weight 3, root/eng/prod gives it 2.",
     ),
     (tree("root/a: {projects: [p]}", "root/b: {projects: [p]}"), "lines 3 and 4: fair_share: p is in root/a and in"),
-    (
-        tree("root/a/b: {}") + "  default: root/a\n",
-        "lines 3 and 4: fair_share: root/a is a queue and cannot contain",
-    ),
+    (tree("root/a/b: {}") + "  default: root/a\n", "lines 3 and 4: fair_share: root/a is a queue and cannot contain"),
     (tree("root/default/b: {}"), "lines 1 and 3: fair_share: root/default is a queue and cannot contain"),
     (tree("root/a: {guarantee: {DISK_GB: 1}}"), "line 3: fair_share.tree.root/a.guarantee"),
     (tree("root/a: {guarantee: {VCPU: 4}, deserved: {VCPU: 3}}"), "a number from 4 up"),

@@ -7,13 +7,7 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg
 
-from placement.settings import (
-    ConfigurationError,
-    DatabaseSettings,
-    PlacementSettings,
-    Settings,
-    load,
-)
+from placement.settings import ConfigurationError, DatabaseSettings, PlacementSettings, Settings, load
 from placement.settings.options import list_opts
 from placement.settings.values import FairnessSettings
 

@@ -245,10 +245,7 @@ def explain_candidates(call: Call) -> Response:
     request = forgiving_request(query, version)
     lacks_policy = version >= POLICY_VERSION and POLICY not in query
     explained = explanation_of(
-        call.database,
-        request,
-        locks=call.server.locks,
-        profile=ranking.profile if ranking else None,
+        call.database, request, locks=call.server.locks, profile=ranking.profile if ranking else None
     )
     granular = tuple(group.suffix for group in request.groups if group.is_granular)
     hint = Hint(HintKind.NO_GROUP_POLICY, Condition(ConditionKind.GROUP_POLICY, granular, "none"))

@@ -36,11 +36,7 @@ QUEUE = "[^/]+(/[^/]+)*"
 
 _QUEUE = {"project_id?": OWNER_ID, "consumer_type?": CONSUMER_TYPE}
 PENDING = Object(
-    _QUEUE
-    | {
-        "resources": Map(RESOURCE_NAME, _AMOUNT, smallest=1),
-        "count?": integer(minimum=1, maximum=MAX_TASKS),
-    }
+    _QUEUE | {"resources": Map(RESOURCE_NAME, _AMOUNT, smallest=1), "count?": integer(minimum=1, maximum=MAX_TASKS)}
 )
 """What a project waits for (a consumer type, if the tree's leaves are types): ``count`` times ``resources``."""
 CLAIMANT = Object(_QUEUE | {"resources?": Map(RESOURCE_NAME, _AMOUNT, smallest=1)})
@@ -60,11 +56,7 @@ RECLAIM = Object(
     }
 )
 FAIR_SHARE_TERMS = Object(
-    {
-        "enforce": flag(default=None),
-        "pending?": Array(PENDING),
-        "limits?": Map(QUEUE, number(minimum=0, maximum=1)),
-    }
+    {"enforce": flag(default=None), "pending?": Array(PENDING), "limits?": Map(QUEUE, number(minimum=0, maximum=1))}
 )
 """Whether to enforce fair shares, who else waits, and the largest part of any class that queues may hold."""
 

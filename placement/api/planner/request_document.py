@@ -190,10 +190,7 @@ def _with_pod(body: Body, settings: PlannerSettings) -> Body:
 
 def _pod(body: Body, settings: PlannerSettings) -> PastedPod:
     return pasted_pod(
-        body["pod"],
-        settings.devices,
-        task=body.get("task"),
-        ignores_unknown=body.get("ignore_unknown", False),
+        body["pod"], settings.devices, task=body.get("task"), ignores_unknown=body.get("ignore_unknown", False)
     )
 
 

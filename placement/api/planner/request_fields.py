@@ -337,11 +337,7 @@ REQUEST_MEMBERS = {
 REQUEST = HintingObject(REQUEST_MEMBERS)
 
 _ADDITION = {"like": UUID, "count": integer(minimum=1, maximum=MAX_ADDED)}
-CHANGES = {
-    "with?": Array(Object(_ADDITION), longest=MAX_ADDITIONS),
-    "without?": Array(UUID),
-    "released?": Array(UUID),
-}
+CHANGES = {"with?": Array(Object(_ADDITION), longest=MAX_ADDITIONS), "without?": Array(UUID), "released?": Array(UUID)}
 """A hypothetical cloud.
 
 Without certain trees, named by a provider or an aggregate; with additional, empty ones, copied from existing ones; and

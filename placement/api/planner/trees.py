@@ -17,11 +17,7 @@ from placement.services.whole_trees import DrainBy, Evacuation, evacuation, tree
 
 USUAL_LIMIT = 1000
 
-LIST_QUERY = {
-    "name": ANY,
-    "disabled": text("true", "false"),
-    "limit": text(pattern="[1-9][0-9]{0,2}|1000"),
-}
+LIST_QUERY = {"name": ANY, "disabled": text("true", "false"), "limit": text(pattern="[1-9][0-9]{0,2}|1000")}
 REMOVE_QUERY = {"consumers": ANY}
 
 

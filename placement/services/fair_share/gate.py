@@ -30,15 +30,7 @@ from placement.allocators.fair_share.state import FairShares
 from placement.allocators.fair_share.tree import Amounts
 from placement.candidates.compose.proposals import ProposalComposer
 from placement.errors import Conflict, InvalidAt, Unavailable
-from placement.services.fair_share.shares import (
-    UNKNOWN,
-    UsageCache,
-    Where,
-    Wish,
-    counted,
-    current_reading,
-    usage_of,
-)
+from placement.services.fair_share.shares import UNKNOWN, UsageCache, Where, Wish, counted, current_reading, usage_of
 from placement.services.planner.candidates import planned_candidates
 from placement.services.planner.gang import ClaimMember, by_difficulty
 from placement.services.planner.questions import Composers

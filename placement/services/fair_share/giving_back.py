@@ -24,13 +24,7 @@ from placement.candidates.tree_reader import Layout
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.quantities import ResourceAmounts
 from placement.domain.tree import AS_IT_IS, Levels, NamedMember, PlannerTree, ProviderAmounts, Tree
-from placement.services.fair_share.shares import (
-    UNKNOWN,
-    Wish,
-    counted,
-    current_reading,
-    pending_tasks,
-)
+from placement.services.fair_share.shares import UNKNOWN, Wish, counted, current_reading, pending_tasks
 from placement.services.planner.candidates import PlannedCandidate
 from placement.settings.planner.values import FairShareSettings
 from placement.store.allocations import held_by
@@ -110,12 +104,7 @@ class ClaimedShares:
 
 
 def claim_of(
-    database: Database,
-    settings: FairShareSettings,
-    claimant: Wish,
-    *,
-    wishes: Sequence[Wish],
-    options: ReclaimOptions,
+    database: Database, settings: FairShareSettings, claimant: Wish, *, wishes: Sequence[Wish], options: ReclaimOptions
 ) -> ReclaimClaim:
     """Return the claim on the classes that count, and what others wait for; InvalidAt as ``counted``."""
     pending = pending_tasks(database, settings, wishes)

@@ -15,15 +15,7 @@ from itertools import count
 
 from placement.allocators import Budget, Number
 from placement.allocators.fair_share.fewest import Cost, FewestSearch
-from placement.allocators.fair_share.reclaim import (
-    Givers,
-    Giving,
-    Held,
-    all_freed,
-    givers_of,
-    is_fair_to_take,
-    lowest,
-)
+from placement.allocators.fair_share.reclaim import Givers, Giving, Held, all_freed, givers_of, is_fair_to_take, lowest
 from placement.candidates.planner.planner_search import PlannerSearch
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.tree import AS_IT_IS

@@ -28,12 +28,7 @@ from placement.domain.tree import AS_IT_IS
 from placement.errors import ConcurrentUpdate, Conflict, PlacementError
 from placement.services import claims as claiming
 from placement.services.claims import Situation
-from placement.services.planner.candidates import (
-    is_without_place,
-    no_place_beside,
-    refusal,
-    shortage,
-)
+from placement.services.planner.candidates import is_without_place, no_place_beside, refusal, shortage
 from placement.services.planner.fabric import placed_by_rules
 from placement.services.planner.gang import (
     ClaimMember,

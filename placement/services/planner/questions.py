@@ -156,11 +156,7 @@ def composer_of_paths(request: PlannerRequest, options: PlannerOptions) -> PathC
 
 
 def question_for(
-    tx: Transaction,
-    request: PlannerRequest,
-    options: PlannerOptions,
-    *,
-    composers: Composers | None = None,
+    tx: Transaction, request: PlannerRequest, options: PlannerOptions, *, composers: Composers | None = None
 ) -> PlannerQuestion:
     """Look up what a request names, and return the question for its search; InvalidAt for what does not exist."""
     shared = composers or Composers()
@@ -177,12 +173,7 @@ def question_for(
         judge=options.judge.in_snapshot(tx) if options.judge else None,
     )
     return PlannerQuestion(
-        composer,
-        cloud,
-        profile=options.profile,
-        locks=options.locks,
-        budget=lambda: shared.budget_now,
-        avoided=avoided,
+        composer, cloud, profile=options.profile, locks=options.locks, budget=lambda: shared.budget_now, avoided=avoided
     )
 
 

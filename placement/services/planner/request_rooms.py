@@ -185,11 +185,7 @@ def headroom_in(
 
 
 def _counted(
-    counter: CopyCounter,
-    *,
-    listing: Listing,
-    placed: PlacedCopies | None,
-    aggregates: Mapping[str, frozenset[int]],
+    counter: CopyCounter, *, listing: Listing, placed: PlacedCopies | None, aggregates: Mapping[str, frozenset[int]]
 ) -> RequestRoom:
     counted = headroom(counter, placed)
     if placed is not None and not counted.copies.is_exact:

@@ -4,15 +4,7 @@ import pytest
 
 from tests.api.conftest import Api
 from tests.claims import ask
-from tests.planner_hosts import (
-    CANDIDATES,
-    CLAIMS,
-    consumer,
-    planned,
-    provider,
-    register,
-    uuid_of,
-)
+from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, planned, provider, register, uuid_of
 
 pytestmark = pytest.mark.any_database
 

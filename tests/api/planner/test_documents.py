@@ -27,12 +27,7 @@ def table(file: str) -> Any:
 
 
 GROUPS = table("groups.yaml")
-TRAITS = {
-    "numa": "HW_NUMA_ROOT",
-    "gpugrp1": "CUSTOM_GPUGRP1",
-    "gpugrp0": "CUSTOM_GPUGRP0",
-    "gpu": "CUSTOM_GPU",
-}
+TRAITS = {"numa": "HW_NUMA_ROOT", "gpugrp1": "CUSTOM_GPUGRP1", "gpugrp0": "CUSTOM_GPUGRP0", "gpu": "CUSTOM_GPU"}
 
 
 @pytest.fixture

@@ -12,11 +12,7 @@ from tests.api.conftest import Api
 from tests.claims import ask
 from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, hold, planned, provider, register, uuid_of
 
-PATHS = {
-    "Pcie/R0/gpu/gpu0/cards": 1,
-    "Pcie/R0/gpu/gpu1/cards": 1,
-    "Pcie/R1/gpu/gpu2/cards": 1,
-}
+PATHS = {"Pcie/R0/gpu/gpu0/cards": 1, "Pcie/R0/gpu/gpu1/cards": 1, "Pcie/R1/gpu/gpu2/cards": 1}
 
 
 def test_a_tree_says_the_same_as_paths(levels: Api) -> None:

@@ -23,8 +23,7 @@ from tests.stored_clouds import stored
 AI = RankingProfile(
     "ai",
     Profile(
-        fit=Fit({"PGPU": Preference("MostAllocated", 2), "VCPU": Preference("LeastAllocated")}),
-        sra=Sra({"PGPU": 1}),
+        fit=Fit({"PGPU": Preference("MostAllocated", 2), "VCPU": Preference("LeastAllocated")}), sra=Sra({"PGPU": 1})
     ),
     0,
 )
@@ -75,9 +74,7 @@ def scores(api: Api, *requests: object, **more: object) -> list[dict]:
 def test_the_parts_are_shown_on_a_scale_to_100(planner: Api, cloud: Cloud) -> None:
     job = {"VCPU": 4}
     empty, half_full, gpus = scores(
-        planner,
-        *(taking(cloud, **{name: job}) for name in ("cpu0", "cpu1", "numa0")),
-        profile="ai",
+        planner, *(taking(cloud, **{name: job}) for name in ("cpu0", "cpu1", "numa0")), profile="ai"
     )
     # The vectors RS-21, divided by the maximum of 2000.
     assert empty == {

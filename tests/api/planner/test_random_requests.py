@@ -12,16 +12,7 @@ from placement.domain.search_plan import RequestGroup
 from tests.api.conftest import Api
 from tests.claims import ask, new_uuid, proposed
 from tests.definition_of_plans import Plan, PlanDefinition, TooMany
-from tests.planner_clouds import (
-    LEVELS,
-    LOCK,
-    LOCKS,
-    body_of,
-    make_names,
-    random_cloud,
-    random_hosts,
-    random_request,
-)
+from tests.planner_clouds import LEVELS, LOCK, LOCKS, body_of, make_names, random_cloud, random_hosts, random_request
 from tests.planner_hosts import CANDIDATES, CLAIMS, consumer
 from tests.small_clouds import Cloud, load
 

@@ -60,10 +60,7 @@ def test_scores_name_an_unknown_class_and_providers_in_several_trees(api: Api) -
         assert f"allocation_requests[1].allocations{sentence}" in detail_of(api.post("/planner/v1/scores", body))
 
 
-AS_WRITTEN = {
-    "resourceStrategyFitWeight": 10,
-    "resources": {"nvidia.com/gpu": {"type": "MostAllocated", "weight": 2}},
-}
+AS_WRITTEN = {"resourceStrategyFitWeight": 10, "resources": {"nvidia.com/gpu": {"type": "MostAllocated", "weight": 2}}}
 FIT = {"fit": {"weight": 10, "resources": {"PGPU": {"type": "MostAllocated", "weight": 2}}}}
 SRA = {"sra": {"weight": 10, "mode": "upstream", "resources": {"PGPU": 1}}}
 PLUGIN = {"name": "resource-strategy-fit", "arguments": AS_WRITTEN}

@@ -197,13 +197,7 @@ def random_case(seed: int):
         )
         for number in range(rng.randint(2, 4))
     ]
-    root = Branch(
-        "n",
-        (
-            Branch("deep", tuple(queues[:2]), rng.choice([1, 3]), **promises(rng)),
-            *queues[2:],
-        ),
-    )
+    root = Branch("n", (Branch("deep", tuple(queues[:2]), rng.choice([1, 3]), **promises(rng)), *queues[2:]))
     leaves = [
         f"n/{'deep/' if at < 2 else ''}{queue.name}/{leaf.name}"
         for at, queue in enumerate(queues)

@@ -32,8 +32,7 @@ def sets(*names: str) -> list[frozenset[str]]:
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"),
-    [("VCPU:2,VCPU:3", 3), ("VCPU:2 ", 2), ("VCPU: +2", 2), (f"VCPU:{2**63 - 1}", 2**63 - 1)],
+    ("value", "expected"), [("VCPU:2,VCPU:3", 3), ("VCPU:2 ", 2), ("VCPU: +2", 2), (f"VCPU:{2**63 - 1}", 2**63 - 1)]
 )
 def test_resources_are_amounts_by_class(value: str, expected: int) -> None:
     assert parse_resources(value) == {"VCPU": expected}
