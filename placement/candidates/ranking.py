@@ -161,14 +161,13 @@ class TreeScores:
         self.filters = profile.filters
         self.varies = varies
         self._by_amounts: dict[tuple[int, ...], TreeScores] = {}
-        everything, nothing = OwnPart.exactly(requested), OwnPart.exactly({})
-        scorer = self._scorer(everything)
+        scorer = self._scorer(OwnPart.exactly(requested))
         self.classes = scorer.classes
         """The classes whose capacity and usage a tree is judged by, in this order."""
         if shared is not None or varies:
             # A requested class counts as scarce if the tree itself gives none of it, and as one to reserve if it gives
             # little of it.
-            self.classes = tuple(sorted({*scorer.classes, *self._scorer(nothing).classes}))
+            self.classes = tuple(sorted({*scorer.classes, *self._scorer(OwnPart.exactly({})).classes}))
         if shared is not None:
             scorer = self._scorer(OwnPart(requested, shared.least))
         self.weighed = tuple([name for name in requested if name in self.classes])
