@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple
 
 from placement.allocators import Budget
@@ -31,7 +32,10 @@ from placement.candidates.compose.proposals import GroupScore, Proposal, Proposa
 from placement.domain.device_types import enumerated_traits, is_enumerated
 from placement.domain.planner_request import ContainerPaths, PlannerRequest
 from placement.domain.search_plan import CandidateRequest, RequestGroup, plan_for
-from placement.domain.tree import NO_STOCKS, Levels, PlannerTree, Stock, Tree
+from placement.domain.tree import NO_STOCKS, Levels, Parents, PlannerTree, Stock, Tree, upwards
+
+MAX_DEPTH = 100
+"""A tree that is deeper is left out, and the answer says that it is incomplete. Real ones have at most ten levels."""
 
 
 class UnknownLevel(ValueError):
@@ -136,7 +140,7 @@ class PathComposer(ProposalComposer):
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:  # noqa: ARG002 - details say all
         """Return the best way to serve the request in a tree; none if the budget runs out before one is found."""
         of_search = budget.child(STEPS)
-        if of_search.remaining < STEPS_OF_A_TRY:
+        if of_search.remaining < STEPS_OF_A_TRY or _is_too_deep(details.parents):
             return Proposals(complete=False)
         (usable,) = self._locks.usable([list(details.parents)], details)
         root, ids = _locations(details, self.levels, frozenset(usable))
@@ -171,6 +175,13 @@ class PathComposer(ProposalComposer):
             touched=touched,
             group_score=None if objective is None else GroupScore(float(objective.score), float(objective.total)),
         )
+
+
+def _is_too_deep(parents: Parents) -> bool:
+    """Tell whether a tree is deeper than the Group Allocator, which follows it by recursion, goes."""
+    return len(parents) > MAX_DEPTH and any(
+        next(islice(upwards(provider, parents), MAX_DEPTH, None), None) is not None for provider in parents
+    )
 
 
 class _WantedPortion(NamedTuple):

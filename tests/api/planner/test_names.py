@@ -11,6 +11,7 @@ import pytest
 from tests.api.conftest import Api
 from tests.claims import ask
 from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, hold, planned, provider, register, uuid_of
+from tests.small_clouds import Inventory, Node, load
 
 PATHS = {"Pcie/R0/gpu/gpu0/cards": 1, "Pcie/R0/gpu/gpu1/cards": 1, "Pcie/R1/gpu/gpu2/cards": 1}
 
@@ -21,6 +22,17 @@ def test_a_tree_says_the_same_as_paths(levels: Api) -> None:
     tree = {"pcie": {"R0": {"gpu": gpus}, "R1": {"gpu": {"gpu2": {"PGPU": 1}}}}}
     assert planned(levels, {"tree": tree}) == planned(levels, {"paths": {n.replace("Pcie", "pcie"): 1 for n in PATHS}})
     assert planned(levels, {"tree": {"pcie": {str(n): {"gpu": gpus} for n in range(5)}}}) == []
+
+
+def test_a_tree_nested_too_deep_is_left_out_and_the_answer_says_so(api: Api) -> None:
+    """A deep tree does not make the planner run out of stack."""
+    room, node = {"VCPU": Inventory(8)}, frozenset({"HW_NUMA_ROOT"})
+    deep = {id_: Node(id_, id_ - 1 or None, 1, room, node) for id_ in range(1, 1501)}
+    shallow = {id_: Node(id_, 1501 if id_ > 1501 else None, 1501, room, node) for id_ in (1501, 1502)}
+    load(api.database, deep | shallow)
+    answer = ask(api, "POST", CANDIDATES, body={"paths": {"numa/0/VCPU": 2}, "limit": 10})
+    served = [[*request["allocations"]] for request in answer["allocation_requests"]]
+    assert (served, answer["complete"]) == ([[shallow[1502].uuid]], False)
 
 
 @pytest.fixture
