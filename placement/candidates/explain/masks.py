@@ -205,9 +205,13 @@ class MaskedDemand:
         passed = failing.argmax(axis=0)
         fails = failing.sum(axis=0) - 1
         self._look = np.where(passed == number, FITS, np.where(fails == 1, FIRST_CONDITION + passed, HOPELESS))
+        self._numbers = {condition: [row] for row, condition in enumerate(self.conditions, start=FIRST_CONDITION)}
+        """How those look that meet all conditions but for one, or for all on one amount."""
         for amount, condition in enumerate(self.amounts, start=FIRST_CONDITION + number):
             included = [row for row, narrower in enumerate(self.conditions) if condition.includes(narrower)]
             self._look[(fails > 1) & (failing[included].sum(axis=0) == fails)] = amount
+            self._numbers[condition] = [amount, *[FIRST_CONDITION + row for row in included]]
+        self._looks = {*np.unique(self._look).tolist()}
         (*_ways, shared), start = np.split(passed, self._bounds), self._bounds[-1]
         providers, trees = np.full(len(self._providers.ids), -1), np.full(len(self._providers.roots), -1)
         np.maximum.at(providers, self._at, passed)
@@ -230,16 +234,14 @@ class MaskedDemand:
     def options(self, without: Condition | None = None) -> Servers:
         """Return who can serve if a condition is left out, by ascending position."""
         if without not in self._servers:
-            self._servers[without] = self._looking([FITS, *self._numbers(without)])
+            numbers = [] if without is None else self._numbers.get(without, [])
+            self._servers[without] = self._looking([FITS, *numbers])
         return self._servers[without]
 
     def failing_only(self, condition: Condition) -> Servers:
         """Return who would meet all conditions but for one, or for all on one amount."""
-        return self._looking(self._numbers(condition))
-
-    def _numbers(self, condition: Condition | None) -> list[int]:
-        every = enumerate([*self.conditions, *self.amounts], start=FIRST_CONDITION)
-        return [] if condition is None else [number for number, narrower in every if condition.includes(narrower)]
+        numbers = self._numbers.get(condition, [])
+        return Servers(NOBODY, NOBODY) if self._looks.isdisjoint(numbers) else self._looking(numbers)
 
     def _looking(self, numbers: Sequence[int]) -> Servers:
         start, own = self._bounds[-1], np.zeros(len(self._providers.ids), dtype=bool)
@@ -284,8 +286,9 @@ class CloudMasks:
         fails = self.fails.copy()
         affected = np.zeros(len(fails), dtype=bool)
         for demand in self.demands:
-            if condition.groups == demand.groups:
-                more = self.masks.trees_of(*demand.failing_only(condition))
+            only = demand.failing_only(condition) if condition.groups == demand.groups else Servers(NOBODY, NOBODY)
+            if len(only.own) or len(only.shared):
+                more = self.masks.trees_of(*only)
                 fails -= more & ~demand.reached
                 affected |= more
         for tree_condition, trees in self.filters:

@@ -45,6 +45,16 @@ def with_traits_apart(plan: Plan) -> Plan:
     return replace(plan, trait_sets=loose[0]) if loose else plan
 
 
+OF_STAGES = (
+    ConditionKind.TRAIT_PLACEMENT,
+    ConditionKind.GROUP_POLICY,
+    ConditionKind.SAME_SUBTREE,
+    ConditionKind.COMBINED_CAPACITY,
+    ConditionKind.ONE_PROVIDER_PER_TREE,
+)
+"""What only the search can check."""
+
+
 def stages(plan: Plan) -> Iterator[Stage]:
     """Yield the stages of a plan; the last one is the plan itself."""
     request = plan.request
@@ -101,7 +111,7 @@ def is_searched(plan: Plan, condition: Condition) -> bool:
         return condition.resource_class in plan.contended
     if condition.kind == ConditionKind.REQUIRED:
         return condition.groups == LOOSE
-    return condition in {stage.condition for stage in stages(plan)}
+    return condition.kind in OF_STAGES
 
 
 def removable_parts(plan: Plan) -> Iterator[tuple[Condition, CandidateRequest]]:
