@@ -240,9 +240,9 @@ class LearntMix:
                 old[work] *= factor
             for work, often in new.items():
                 old[work] += often
-        allocated, asked = self._allocated, self._asked
+        allocated, requests = self._allocated, self._asked
         self._allocated = _first(allocated, sorted(allocated, key=lambda size: -allocated[size]))
-        self._asked = _first(asked, sorted(asked, key=lambda work: (-allocated[size_of(work)], -asked[work])))
+        self._asked = _first(requests, sorted(requests, key=lambda work: (-allocated[size_of(work)], -requests[work])))
 
     def expected(self, limit: int) -> dict[DeviceTask, float]:
         """Return how often each task was allocated, the most frequent first."""

@@ -136,8 +136,10 @@ def _lacking(plan: Plan, cloud: CloudInForms, counted: CountedTrees, is_full: Fl
     without_traits, names, classes = replace(plan, trait_sets=()), _classes(plan)[:MAX_CLASSES], cloud.ids.classes
     sets, trees = np.zeros(np.count_nonzero(is_full), dtype=np.int64), counted.trees.chosen(is_full)
     for bit, name in enumerate(names):
-        asked = [tuple([amount for amount in slot.amounts if amount[0] == classes[name]]) for slot in counted.slots]
-        slots = [replace(slot, amounts=amounts) for slot, amounts in zip(counted.slots, asked, strict=True)]
+        slots = [
+            replace(slot, amounts=tuple([amount for amount in slot.amounts if amount[0] == classes[name]]))
+            for slot in counted.slots
+        ]
         # Of the slots that ask for nothing else, only groups matter: where they may be, and whom they must not meet.
         slots = [slot for slot in slots if slot.amounts or slot.suffix]
         copies = formula_for(without_traits, slots, counted.trees.form, {}).alone(trees)

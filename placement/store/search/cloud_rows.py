@@ -87,7 +87,10 @@ _DTYPES = {"int4": ">i4", "int8": ">i8", "float8": ">f8"}
 
 
 def cloud_rows(tx: Transaction, roots: Collection[int] | None = None) -> CloudRows:
-    """Return the providers of the trees with these roots, or of all, and their stocks. Two statements."""
+    """Return the providers of the trees with these roots, or of all, and their stocks. Two statements.
+
+    A provider without a root, as releases of openstack-placement before Rocky left them, is in no tree.
+    """
     listed = {} if roots is None else {"roots": sorted(roots)}
     is_listed, is_binary = roots is not None, tx.dialect == "postgresql"
     stocks = _stocks(keeps_usage=tx.database.keeps_usage, listed=is_listed, binary=is_binary)
