@@ -1,9 +1,9 @@
 """Answers a repeated request as ``allocation_candidates`` would, from the texts of trees that are kept.
 
 The text of a tree depends only on the tree's own rows, on the ids of the names in the request, and on the names of
-classes and traits in the text. The request's own snapshot shows which trees have changed; only these are read, composed
-and written again. This works where an answer is the sum of its trees: the best come first, no other tree serves any of
-the request, and no tree has more than a few candidates.
+classes and traits in the text: after a change of such a name nothing is kept. The request's own snapshot shows which
+trees have changed; only these are read, composed and written again. This works where an answer is the sum of its trees:
+the best come first, no other tree serves any of the request, and no tree has more than a few candidates.
 """
 
 import sys
@@ -122,14 +122,12 @@ def written_answer(
 
 @dataclass(frozen=True, slots=True)
 class _KeptTexts:
-    """What trees contribute to one request, with the names of classes and traits in the texts, by id.
+    """What trees contribute to one request.
 
     ``ids`` is None before it has been asked for twice; ``is_refused``: no sum of its trees, or too large to keep.
     """
 
     ids: NamedIds | None = None
-    classes: Mapping[int, str] = field(default_factory=dict)
-    traits: Mapping[int, str] = field(default_factory=dict)
     trees: Trees = field(default_factory=dict)
     is_refused: bool = False
 
@@ -154,10 +152,7 @@ def _texts_before(tx: Transaction, key: Hashable, ids: NamedIds) -> _KeptTexts |
     before: _KeptTexts = kept.value
     if before.is_refused:
         return None
-    # Custom classes and traits may have got other names; standard ones cost nothing.
-    classes = tx.names.classes.names(tx.connection, before.classes)
-    traits = tx.names.traits.names(tx.connection, before.traits)
-    if before.ids != ids or classes != before.classes or traits != before.traits:
+    if before.ids != ids:  # A custom name was deleted, and created again.
         return _KeptTexts(ids)
     return replace(before, trees={root: tree for root, tree in before.trees.items() if root not in kept.changed})
 
@@ -175,8 +170,6 @@ class _SearchOfWritten:
     new: dict[int, WrittenTree | None] = field(default_factory=dict)
     """The trees that were written, by root; None for nothing."""
     _used: dict[int, WrittenTree | None] = field(default_factory=dict)
-    _classes: dict[int, str] = field(default_factory=dict)
-    _traits: dict[int, str] = field(default_factory=dict)
     _can_all_be_written: bool = True
     _number: int = 0
 
@@ -189,8 +182,7 @@ class _SearchOfWritten:
         trees = {**self.before.trees, **self.new}
         if len(trees) > SPARE * len(self._used):
             trees = {root: tree for root, tree in trees.items() if root in self._used}
-        classes, traits = {**self.before.classes, **self._classes}, {**self.before.traits, **self._traits}
-        return _KeptTexts(self.before.ids, classes, traits, trees)
+        return _KeptTexts(self.before.ids, trees)
 
     def answer(self, order: KeyOrder) -> WrittenAnswer | None:
         """Return the best candidates, as many as are wanted; None if a search must find them."""
@@ -244,8 +236,6 @@ class _SearchOfWritten:
         if served and not budget.was_hit:
             candidates = [(root, choice) for root, (_counts, choices) in served.items() for choice in choices]
             providers = tree_summaries(self.tx, served.keys())
-            self._classes |= providers.class_names
-            self._traits |= providers.trait_names
             texts = self.write(Answer(plan, candidates, providers, frozenset(served)))
             self.new.update({root: WrittenTree(counts, texts[root]) for root, (counts, _choices) in served.items()})
         return not budget.was_hit

@@ -159,7 +159,8 @@ def look(tx: Transaction, since: Cursor | None, along: Along | None = None) -> J
 def _with_changes(unknown: JournalLook, rows: Collection[RowOfTree], *, is_exact: bool) -> JournalLook:
     """Add the changes that rows record, unless too little is known, or too much."""
     roots = _roots(rows)
-    # Only a provider just created or about to be deleted is in no tree; what it holds always is in one.
+    # In no tree are a provider just created or about to be deleted, and the name of a class or trait. That name may be
+    # in anything; what a provider holds always is in a tree.
     if len(roots) >= MAX_CHANGED or any(row[0] is None and row[2] != PROVIDER for row in rows):
         return unknown
     marks = {(PROVIDER, root) for root in _roots([row for row in rows if row[2] == PROVIDER])}
