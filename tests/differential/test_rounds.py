@@ -9,7 +9,7 @@ import pytest
 from tests.differential.rounds import Stretch, Tally
 from tests.differential.sides import DATABASES
 
-ROUNDS = 15
+ROUNDS = 10
 
 
 @pytest.mark.parametrize("kind", DATABASES)
