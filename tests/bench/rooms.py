@@ -133,11 +133,12 @@ def walks(send: Send, *, locks: bool) -> Iterator[tuple[str, Walk]]:
         owner = {name: value for name, value in consumer().items() if name != "uuid"}
         yield f"{age} PUT allocations{cloud}", walked(send, ("PUT", f"/allocations/{new_uuid()}", {**chosen, **owner}))
         if locks:
-            counted = {"requests": {"plain": f"resources=PGPU:{amount // 1024}", "pairs": PAIRS}}
             yield f"{age} planner candidates", walked(send, ("POST", f"{PLANNER}/candidates", {**PAIRS, "limit": 2}))
             yield f"{age} planner claim", walked(send, ("POST", f"{PLANNER}/claims", {**PAIRS, "consumer": consumer()}))
             yield f"{age} explanation", walked(send, ("GET", f"{PLANNER}/explain?{FULL}", None))
-            yield f"{age} headroom", walked(send, ("POST", f"{PLANNER}/headroom", counted))
+            for name, asked in (("headroom", f"resources=PGPU:{amount // 1024}"), ("headroom, pairs", PAIRS)):
+                counted = {"requests": {name: asked}}
+                yield f"{age} {name}", walked(send, ("POST", f"{PLANNER}/headroom", counted))
 
 
 def _where(code: CodeType) -> str:
