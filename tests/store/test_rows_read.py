@@ -64,10 +64,6 @@ TABLES = (
 )
 HOLDINGS = (
     f"""
-    INSERT INTO inventories (resource_provider_id, resource_class_id, total, reserved, min_unit, max_unit, step_size,
-    allocation_ratio) SELECT id, {VCPU}, 8, 0, 1, 8, 1, 1.0 FROM resource_providers
-    """,
-    f"""
     INSERT INTO resource_provider_traits (resource_provider_id, trait_id)
     SELECT p.id, t.id FROM resource_providers p CROSS JOIN traits t
     WHERE t.name IN ('{SSE}', '{NUMA}') OR p.id > 1 AND t.name = '{AVX}'
@@ -92,7 +88,7 @@ def cloud(database: Database) -> Database:
     """Many providers with stock, traits, aggregates and a consumer each, on a database of each of the three kinds."""
     with database.writer.begin() as connection:
         providers = add_providers(connection, PROVIDERS)
-        run(connection, *HOLDINGS)
+        run(connection, *[stocking((id_, VCPU), total=8) for id_ in providers], *HOLDINGS)
         for id_ in providers[::10]:
             allocate(connection, f"provider-{id_}", {(id_, VCPU): 1})
     with database.writer.begin() as connection:

@@ -8,7 +8,7 @@ from tests.bench.rows import insert_rows, make_owners, rows_for
 
 DOMAIN = "eu-west-1.cloud.example.net"
 DISABLED = "COMPUTE_STATUS_DISABLED"
-HOSTILE = ("<b onclick=alert(1)>\"'&amp;", "\u202egpj.exe", "\u200b\u200b", "a\x07b", "x" * 200)
+HOSTILE = ("<b onclick=alert(1)>\"'&amp;", "\u202egpj.exe", "\u200b\u200b", "a\x07b", "x" * 190)
 PROJECTS = ("blue", "red", "0f3c9a7d52b84e6fb1d2c3a4b5968778", "research/vision")
 
 

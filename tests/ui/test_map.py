@@ -335,7 +335,7 @@ def test_a_thousand_hosts_fit_into_150_kb_and_more_are_folded_by_zone(app: Flask
     assert len(cells(Visitor(app).page("/ui/map"))) == 1000
     fill_racks(database, 2001, zones=5, after=1000, sparse=True)
     many = sent(app)
-    assert [count for count, _ in many] == [count for count, _ in few]
+    assert max(count for count, _ in many) <= MAX_STATEMENTS
     assert max(size for _, size in many) < 30_000
     page = Visitor(app).page(LARGE[1])
     assert cells(page) == []
