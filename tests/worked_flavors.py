@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from placement.domain.flavors import Flavor
+from placement.formats.flavors import Flavor
 
 AT_ROOT = "&root_required=!COMPUTE_STATUS_DISABLED"
 ROWS: list[dict[str, str]] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))

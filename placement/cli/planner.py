@@ -13,14 +13,14 @@ from placement.api.planner.headroom import request_of_text, requests_of_flavors
 from placement.cli.configuration import configured
 from placement.cli.output import PlainErrors
 from placement.domain.device_types import DeviceSettings
-from placement.domain.flavors import flavor_query
-from placement.domain.pasting import flavor_of, plain_fields
 from placement.errors import ConfigurationError, Invalid, InvalidAt
+from placement.formats.flavors import flavor_query
+from placement.formats.pasting import flavor_of, plain_fields
+from placement.formats.volcano import NotFromVolcano, translated_from_volcano
 from placement.settings.loading import read
 from placement.settings.planner import PlannerSettings
 from placement.settings.planner.document import DocumentEntry, read_document
 from placement.settings.planner.sections import load_planner, planner_file
-from placement.settings.planner.volcano import NotFromVolcano, translated_from_volcano
 
 
 @click.group(cls=PlainErrors)

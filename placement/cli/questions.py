@@ -21,9 +21,9 @@ from placement.cli.output import (
     show,
     whole,
 )
-from placement.domain.pasting import pasted
 from placement.domain.quantities import amounts_in_words
 from placement.errors import Invalid
+from placement.formats.pasting import pasted
 from placement.ui.filters import facts, in_units
 
 EXPLAIN_PATH = "/planner/v1/explain"

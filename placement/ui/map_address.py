@@ -14,9 +14,9 @@ from placement.api.planner.journal import RULE as JOURNAL
 from placement.api.planner.journal import keeps_journal
 from placement.api.planner.journal_feed import moment_of
 from placement.candidates.ranking import Ranking
-from placement.domain.pasting import pasted
 from placement.domain.search_plan import CandidateRequest
 from placement.errors import Invalid
+from placement.formats.pasting import pasted
 from placement.services.allocation_candidates import CandidateQuestion
 from placement.services.console.cloud_map import MapQuestion
 from placement.ui.page import page_number

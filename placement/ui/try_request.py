@@ -21,8 +21,8 @@ from placement.api.query import Query
 from placement.api.versions import MAXIMUM, Version, requested_version
 from placement.candidates.scores import Score
 from placement.candidates.search import Candidate
-from placement.domain.pasting import pasted
 from placement.errors import Forbidden, Invalid, PlacementError
+from placement.formats.pasting import pasted
 from placement.services.allocation_candidates import CandidateQuestion
 from placement.services.console.hosts import NamesInUse, names_in_use
 from placement.services.scores import CandidateInDetail, Showing, Trial, trial

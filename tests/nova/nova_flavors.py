@@ -14,7 +14,7 @@ from nova.scheduler.utils import ResourceRequest
 from nova.virt import hardware
 from oslo_utils import strutils
 
-from placement.domain.flavors import Flavor
+from placement.formats.flavors import Flavor
 
 COMPUTES = "nova.objects.service.get_minimum_version_all_cells"
 STATELESS = ("amd-sev-snp", "intel-tdx")

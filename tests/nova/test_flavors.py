@@ -6,7 +6,7 @@ from collections import Counter
 
 import nova.conf
 
-from placement.domain.flavors import Flavor, flavor_query
+from placement.formats.flavors import Flavor, flavor_query
 from tests.nova.nova_flavors import asked_by_nova, documented_specs, parameters, random_flavors
 from tests.worked_flavors import WORKED
 

@@ -3,9 +3,9 @@
 import pytest
 
 from placement.api.query import Query
-from placement.domain.flavors import Flavor, flavor_query
-from placement.domain.pasting import pasted
 from placement.errors import Invalid
+from placement.formats.flavors import Flavor, flavor_query
+from placement.formats.pasting import pasted
 from placement.ui.request_form import FormFields, form_fields, query_string
 from tests.worked_flavors import AT_ROOT, WORKED
 

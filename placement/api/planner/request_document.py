@@ -15,13 +15,13 @@ from placement.api.candidate_query import MAX_CLASSES, MAX_GROUPS
 from placement.api.fields import BodyPath, load_document
 from placement.api.planner.request_fields import ALL, MAX_ADDED_IN_ALL, PER_SUBTREE, REQUEST, Expressions
 from placement.domain.device_types import PREFIX, enumerated_traits, group_paths, is_enumerated
-from placement.domain.koordinator import KEYS as KOORDINATOR
-from placement.domain.koordinator import in_planner_words
 from placement.domain.names import both_spellings
 from placement.domain.planner_request import THE_DEVICE, Affinity, Exclusive, PlannerGroup, PlannerRequest, Within
-from placement.domain.pods import PastedPod, pasted_pod
 from placement.domain.search_plan import RequestGroup
 from placement.errors import InvalidAt
+from placement.formats.koordinator import KEYS as KOORDINATOR
+from placement.formats.koordinator import in_planner_words
+from placement.formats.pods import PastedPod, pasted_pod
 from placement.services.planner.questions import Changes
 from placement.settings import PlannerSettings
 

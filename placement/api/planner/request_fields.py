@@ -34,8 +34,8 @@ from placement.domain.device_types import DeviceSettings
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.quantities import QUANTITY
 from placement.errors import Invalid
-from placement.settings.planner.document import HIERARCHY, IMPORT_HINT, SCHEDULER_KEYS
-from placement.settings.planner.volcano import profile_of_arguments
+from placement.formats.volcano import HIERARCHY, profile_of_arguments
+from placement.settings.planner.document import IMPORT_HINT, SCHEDULER_KEYS
 
 SCORING_KEYS = SCHEDULER_KEYS | {"fit", "sra", "proportional", "compactness", "resourceWeight"}
 """Keys about scoring, in Volcano's terms or those of profiles."""

@@ -15,6 +15,7 @@ import yaml
 
 from placement.allocators import MAX_NUMBER
 from placement.errors import ConfigurationError
+from placement.formats.volcano import HIERARCHY
 
 DEEPEST = 64
 """The maximum depth of an entry. A self-referential anchor would nest without end."""
@@ -27,7 +28,6 @@ SCHEDULER_KEYS = frozenset(
 )
 """Keys of Volcano's scheduler configuration that never occur in ours."""
 
-HIERARCHY = "volcano.sh/hierarchy"
 A_QUEUE = "A queue is written - {hierarchy: root/eng/prod, weights: 1/2/8, projects: []}."
 
 Value = TypeVar("Value")

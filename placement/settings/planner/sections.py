@@ -17,10 +17,10 @@ from placement.allocators import Number, exact
 from placement.allocators.fair_share.queues import Contradiction, Queue, QueueCapacity, QueueTree, tree_of
 from placement.allocators.fair_share.tree import GREATEST_WEIGHT, LEAST_WEIGHT, SEPARATOR
 from placement.domain.device_types import DeviceSettings, DeviceType
-from placement.domain.flavors import Flavor, flavor_query
-from placement.domain.pasting import NUMBERS
 from placement.domain.planner_request import THE_DEVICE, THE_HOST
 from placement.errors import ConfigurationError
+from placement.formats.flavors import Flavor, flavor_query
+from placement.formats.pasting import NUMBERS
 from placement.settings.planner.document import DocumentEntry, Reader, read_document
 from placement.settings.planner.profiles import read_profiles
 from placement.settings.planner.values import FairShareSettings, Leaves, OwnerNames, PlannerSettings

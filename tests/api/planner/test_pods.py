@@ -9,8 +9,8 @@ import yaml
 from flask import Flask
 
 from placement.domain.device_types import DeviceSettings
-from placement.domain.pods import PastedPod, pasted_pod
 from placement.errors import InvalidAt
+from placement.formats.pods import PastedPod, pasted_pod
 from placement.settings import PlannerSettings
 from placement.settings.planner.sections import load_planner
 from tests.api.conftest import Api, with_settings

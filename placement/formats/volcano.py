@@ -14,9 +14,8 @@ import yaml
 from placement.allocators import resource_class
 from placement.domain.device_types import DeviceSettings
 from placement.domain.quantities import quantity_in_manifest
-from placement.settings.planner.document import HIERARCHY
 
-PLUGIN, PROFILE, ROOT = "resource-strategy-fit", "volcano", "root"
+PLUGIN, PROFILE, ROOT, HIERARCHY = "resource-strategy-fit", "volcano", "root", "volcano.sh/hierarchy"
 _PROMISES = (("guarantee", "guarantee"), ("deserved", "deserved"), ("limit", "capability"))
 """What a queue has in the planner file, and in Volcano's."""
 WEIGHTS = f"{HIERARCHY}-weights"

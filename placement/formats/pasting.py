@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from typing import Any
 from urllib.parse import unquote_plus, urlencode, urlsplit
 
-from placement.domain.flavors import Flavor, flavor_query
 from placement.errors import Invalid
+from placement.formats.flavors import Flavor, flavor_query
 
 NUMBERS = ("vcpus", "ram", "disk", "ephemeral", "swap")
 

@@ -13,9 +13,9 @@ from math import ceil
 from typing import Any
 
 from placement.domain.device_types import DeviceSettings
-from placement.domain.koordinator import HINT, JOINT, REQUESTS, is_requestable, label_trait, type_of
 from placement.domain.quantities import quantity_in_manifest
 from placement.errors import InvalidAt
+from placement.formats.koordinator import HINT, JOINT, REQUESTS, is_requestable, label_trait, type_of
 
 ANNOTATIONS = {
     JOINT: "scheduling.koordinator.sh/device-joint-allocate",
