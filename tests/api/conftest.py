@@ -1,9 +1,11 @@
 """The server in process: an application on a fresh database, and a client that authenticates as the admin."""
 
 import math
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +15,8 @@ from werkzeug.test import TestResponse
 from placement.api.candidate_query import search_options
 from placement.app import create_app
 from placement.domain.search_plan import SearchLimits
-from placement.settings import DatabaseSettings, Settings
+from placement.settings import DatabaseSettings, PlannerSettings, Settings
+from placement.settings.planner.sections import load_planner
 from tests.api.documented import check
 
 
@@ -58,11 +61,29 @@ def serving(url: str, **settings: Any) -> Iterator[Api]:
     app.extensions["placement"].database.dispose()
 
 
-def with_settings(app: Flask, *, options: Mapping[str, Any] | None = None, **groups: Any) -> Api:
-    """Return a client of a server on the same database, with other groups of settings, or options of [placement]."""
+def with_settings(
+    app: Flask, *, options: Mapping[str, Any] | None = None, planner_yaml: str | None = None, **groups: Any
+) -> Api:
+    """Return a client of a server on the same database, with other settings.
+
+    Args:
+        app: an application on the database.
+        options: options of [placement].
+        planner_yaml: the text of another planner file.
+        groups: groups of settings by name.
+    """
     settings = app.extensions["placement"].settings
     changed = {"placement": replace(settings.placement, **options)} if options else {}
+    changed |= {} if planner_yaml is None else {"planner": planner_of(planner_yaml)}
     return Api(create_app(replace(settings, **changed, **groups)))
+
+
+def planner_of(text: str) -> PlannerSettings:
+    """Return the settings in the text of a planner file."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write(text)
+        file.flush()
+        return load_planner(Path(file.name))
 
 
 def with_limits(api: Api, **limits: int) -> None:
@@ -71,9 +92,9 @@ def with_limits(api: Api, **limits: int) -> None:
 
 
 @pytest.fixture
-def app(database_url: str) -> Iterator[Flask]:
-    """An application on an empty database, once on SQLite and once on PostgreSQL."""
-    with serving(database_url) as api:
+def app(database_url: str, request: pytest.FixtureRequest) -> Iterator[Flask]:
+    """An application on an empty database, with the planner file PLANNER_YAML if the module of the test has one."""
+    with serving(database_url, planner=planner_of(getattr(request.module, "PLANNER_YAML", ""))) as api:
         yield api.app
 
 

@@ -8,9 +8,7 @@ import os_traits
 import pytest
 from flask import Flask
 
-from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit import Fit, Profile
-from placement.settings import PlannerSettings, RankingSettings
+from placement.settings import RankingSettings
 from tests.api.conftest import Api, serving, with_limits, with_settings
 from tests.claims import change, error_of, set_inventories
 from tests.clouds import SHARES, Cloud, allocate, provider
@@ -190,11 +188,8 @@ def test_by_default_emptier_hosts_come_first_those_with_devices_last_and_devices
 
 def test_chance_moves_only_hosts_that_are_nearly_equal(app: Flask, hosts: Cloud) -> None:
     """The two with GPUs differ by 12.5 points, half and busy by 25 from those before them."""
-    planner = PlannerSettings(profiles={"mine": RankingProfile("mine", Profile(fit=Fit()), 0)}, default_profile="mine")
-    ranked, steady = [
-        with_settings(app, options=RANDOM, planner=planner, ranking=RankingSettings(near_equal=points))
-        for points in (24.0, 1.0)
-    ]
+    options = {"options": RANDOM, "planner_yaml": "profiles: {default: {fit: {}}}"}
+    ranked, steady = [with_settings(app, ranking=RankingSettings(near_equal=points), **options) for points in (24, 1)]
     seen = {tuple(hosts_of(ranked, hosts, "resources=VCPU:1")) for _ in range(100)}
     assert seen == {("gpus", "gpus-used", "half", "busy"), ("gpus-used", "gpus", "half", "busy")}
     assert hosts_of(steady, hosts, "resources=VCPU:1") == ["gpus", "gpus-used", "half", "busy"]

@@ -10,17 +10,14 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional
 from placement.candidates.tree_order import BLOCK
-from placement.settings import PlannerSettings
 from tests.api.conftest import Api, stop_background, with_limits, with_settings
 from tests.api.test_allocations import inventories, reshape
 from tests.api.test_statement_counts import statements
 from tests.bench.cases import device_query, pair_query
 from tests.claims import generation, held, proposed
 from tests.clouds import SHARES, Cloud, Provider, allocate, provider
-from tests.planner_clouds import LEVELS, make_names, random_hosts
+from tests.planner_clouds import make_names, random_hosts
 from tests.planner_hosts import CANDIDATES
 from tests.small_clouds import Cloud as SmallCloud
 from tests.small_clouds import load
@@ -309,11 +306,11 @@ def test_after_hundreds_of_changes_at_once_answers_are_those_of_a_new_worker(
 
 
 PROFILES = (
-    RankingProfile("packed", Profile(fit=Fit({"VCPU": Preference("MostAllocated")}))),
-    RankingProfile("spread"),
-    RankingProfile("pack", Profile(fit=Fit({"PGPU": Preference("MostAllocated")})), 3),
-    RankingProfile("kept", Profile(fit=Fit(), proportional=Proportional({"PGPU": {"VCPU": 1}}, "own", "filter"))),
-    RankingProfile("compactness alone", Profile(), 1),
+    "{fit: {resources: {VCPU: {type: MostAllocated}}}, compactness: {}}",
+    "{fit: {}, compactness: {}}",
+    "{fit: {resources: {PGPU: {type: MostAllocated}}}, compactness: {weight: 3}}",
+    "{fit: {}, proportional: {reserve: {PGPU: {VCPU: 1}}, exempt: own, mode: filter}, compactness: {}}",
+    "{compactness: {weight: 1}}",
 )
 FEW = (
     *(device_query(2), device_query(4), pair_query(2), f"{pair_query(3)}&resources=VCPU:1", "resources=PGPU:1"),
@@ -327,8 +324,7 @@ def test_the_best_few_are_the_first_of_all_whatever_changes(app: Flask, seeds: C
     compared = 0
     for seed in seeds(5, times=10):
         chance, profile = Random(seed), Random(seed).choice(PROFILES)
-        planner = PlannerSettings(profiles={profile.name: profile}, default_profile=profile.name, levels=LEVELS)
-        api = with_settings(app, planner=planner)
+        api = with_settings(app, planner_yaml=f"profiles: {{default: {profile}}}")
         with_limits(api, first_trees=1, growth=1)
         make_names(api.database)
         # The planner reads about twenty trees before it uses bounds.

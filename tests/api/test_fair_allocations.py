@@ -1,13 +1,8 @@
 """``[fair_share] enforce = plain``: PUT and POST /allocations are refused if unfair, with the numbers."""
 
-from dataclasses import replace
-
 import pytest
 from flask import Flask
 
-from placement.allocators.fair_share.queues import Queue, QueueCapacity, tree_of
-from placement.settings import PlannerSettings
-from placement.settings.planner.values import FairShareSettings
 from placement.settings.values import FairnessSettings
 from tests.api.conftest import Api, with_settings
 from tests.claims import claimed, consumer_generation, entry, held, make_provider, new_uuid, old_entry, used
@@ -16,20 +11,26 @@ pytestmark = pytest.mark.any_database
 
 CODE = "placement.unfair_allocation"
 AGGREGATE = "0c6f8b1f-0f3a-4a01-9c2e-4f0a59d44c38"
-TREE = tree_of(
-    [
-        Queue("root/eng", (None, 1), ("ann", "eve")),
-        Queue("root/sci", (None, 1), ("bob",)),
-        Queue("root/ops", (None, 1), ("pat",), QueueCapacity(limit={"PGPU": 3})),
-    ]
-)
-FAIR = FairShareSettings(classes=("PGPU", "VCPU"), queues=TREE)
+FAIR = """
+fair_share:
+  classes: [PGPU, VCPU]
+  tree:
+    root/eng: {projects: [ann, eve]}
+    root/sci: {projects: [bob]}
+    root/ops: {projects: [pat], limit: {PGPU: 3}}
+"""
+TYPES = """
+fair_share:
+  classes: [PGPU]
+  leaves: consumer_type
+  tree: {root/vm: {consumer_types: [INSTANCE]}, root/job: {consumer_types: [JOB]}}
+"""
 ENFORCED = FairnessSettings("plain", ("INSTANCE",))
 
 
-def serving(app: Flask, fair: FairShareSettings = FAIR, fairness: FairnessSettings = ENFORCED) -> Api:
+def serving(app: Flask, fair: str = FAIR, fairness: FairnessSettings = ENFORCED) -> Api:
     """Return a client of a server with the gate."""
-    return with_settings(app, planner=PlannerSettings(fair_share=fair), fairness=fairness)
+    return with_settings(app, planner_yaml=fair, fairness=fairness)
 
 
 @pytest.fixture
@@ -167,7 +168,7 @@ def test_a_limit_is_never_exceeded(fair: Api, gpus: str) -> None:
 
 
 def test_only_the_providers_of_the_partition_count(app: Flask) -> None:
-    fair = serving(app, replace(FAIR, partition=AGGREGATE))
+    fair = serving(app, f"{FAIR}  partition: {AGGREGATE}\n")
     inside, outside = make_provider(fair, PGPU=10), make_provider(fair, PGPU=10)
     body = {"aggregates": [AGGREGATE], "resource_provider_generation": 1}
     assert fair.put(f"/resource_providers/{inside}/aggregates", body).status_code == 200
@@ -178,10 +179,7 @@ def test_only_the_providers_of_the_partition_count(app: Flask) -> None:
 
 
 def test_a_tree_of_consumer_types(app: Flask) -> None:
-    types = tree_of([Queue("root/vm", (None, 1), ("INSTANCE",)), Queue("root/job", (None, 1), ("JOB",))])
-    fair = serving(
-        app, replace(FAIR, leaves="consumer_type", queues=types), FairnessSettings("plain", ("INSTANCE", "JOB"))
-    )
+    fair = serving(app, TYPES, FairnessSettings("plain", ("INSTANCE", "JOB")))
     provider = make_provider(fair, PGPU=10)
     claimed(fair, {provider: {"PGPU": 1}}, consumer_type="JOB")
     assert "root/vm would hold 6 PGPU" in refusal(put(fair, new_uuid(), provider, 6))

@@ -4,13 +4,11 @@ import json
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from placement.settings.planner.sections import load_planner
-from tests.api.conftest import Api, serving, wait_for_background
+from tests.api.conftest import Api, planner_of, serving, wait_for_background
 from tests.claims import proposed
 from tests.clouds import provider
 from tests.concurrency.together import together
@@ -23,16 +21,20 @@ OWNER = {"project_id": "p", "user_id": "u"}
 HALF = f"resources=VCPU:2&resources_G={GPU}:500"
 HALF_OF_A = f"{HALF}&required_G={A}"
 
-Start = Callable[[], Api]
+Start = Callable[..., Api]
 
 
 @pytest.fixture
-def start(database_url: str, tmp_path: Path) -> Iterator[Start]:
+def start(database_url: str) -> Iterator[Start]:
     """Starts a worker on the database: an application of its own."""
-    file = tmp_path / "planner.yaml"
-    file.write_text(json.dumps({"profiles": {"packing": {"fragmentation": LEARNING}}, "default_profile": "packing"}))
+
+    def begin(**changed: object) -> Api:
+        profiles = {"packing": {"fragmentation": {**LEARNING, **changed}}}
+        planner = planner_of(json.dumps({"profiles": profiles, "default_profile": "packing"}))
+        return running.enter_context(serving(database_url, planner=planner))
+
     with ExitStack() as running:
-        yield lambda: running.enter_context(serving(database_url, planner=load_planner(file)))
+        yield begin
 
 
 @pytest.fixture
@@ -126,9 +128,7 @@ def test_the_first_work_counts_soon(worker: Api) -> None:
     assert in_force == [{}] * 7 + [{(A,): 8}] * 8 + [{(A,): 8, (): 8}]
 
 
-def test_a_mix_of_other_classes_is_not_taken_over(worker: Api, start: Start, tmp_path: Path) -> None:
+def test_a_mix_of_other_classes_is_not_taken_over(worker: Api, start: Start) -> None:
     place(worker, HALF_OF_A)
     save(worker)
-    file = tmp_path / "planner.yaml"
-    file.write_text(file.read_text().replace('"size": 1000', '"size": 2000'))
-    assert learnt(start()) == {}
+    assert learnt(start(size=2000)) == {}

@@ -3,20 +3,17 @@
 import json
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from flask import Flask
 
 from placement.allocators.fragmentation.hosts import DeviceTask
 from placement.allocators.fragmentation.outlook import Outlook
-from placement.app import create_app
 from placement.cli.simulation import traces
 from placement.cli.simulation.packing import FillingHosts
 from placement.cli.simulation.traces import Trace
-from placement.settings import DatabaseSettings, Settings
-from placement.settings.planner.sections import load_planner
-from tests.api.conftest import Api, wait_for_background
+from tests.api.conftest import Api, planner_of, serving, wait_for_background
 from tests.bench.packing_cloud import GPU, LearningHosts, claim, names, nodes, profile, query
 from tests.bench.rows import write_trees
 from tests.bench.work import OWNER
@@ -30,28 +27,23 @@ def trace(request: pytest.FixtureRequest) -> Trace:
 
 
 @pytest.fixture
-def cloud(trace: Trace, database_url: str, tmp_path: Path) -> Iterator[Api]:
+def cloud(trace: Trace, database_url: str) -> Iterator[Api]:
     """A server that packs for the workload, on its hosts."""
-    app = server(trace, database_url, tmp_path)
-    yield Api(app)
-    app.extensions["placement"].database.dispose()
+    with server(trace, database_url) as api:
+        yield api
 
 
-def server(
-    trace: Trace, url: str, directory: Path, *, beside: dict[str, object] | None = None, **changes: object
-) -> Flask:
+@contextmanager
+def server(trace: Trace, url: str, *, beside: dict[str, object] | None = None, **changes: object) -> Iterator[Api]:
     parts = {**profile(trace), **(beside or {})}
-    file = directory / "planner.yaml"
     parts["fragmentation"] = {key: of for key, of in {**parts["fragmentation"], **changes}.items() if of is not None}
-    file.write_text(json.dumps({"profiles": {"packing": parts}, "default_profile": "packing"}))
-    settings = Settings(database=DatabaseSettings(connection=url), auth_strategy="noauth2", planner=load_planner(file))
-    app = create_app(settings)
-    api = Api(app)
-    for path in names(trace):
-        api.put(path)
-    with app.extensions["placement"].database.writer.begin() as connection:
-        write_trees(connection, nodes(trace))
-    return app
+    planner = planner_of(json.dumps({"profiles": {"packing": parts}, "default_profile": "packing"}))
+    with serving(url, planner=planner) as api:
+        for path in names(trace):
+            api.put(path)
+        with api.database.writer.begin() as connection:
+            write_trees(connection, nodes(trace))
+        yield api
 
 
 def by_get(api: Api, task: DeviceTask) -> bool:
@@ -74,26 +66,23 @@ def test_the_server_places_what_the_library_places(
     library = FillingHosts(trace.hosts, Outlook(trace.expected, trace.supply))
     for task in trace.arrivals(42, percent=100):
         assert place(cloud, task) == library.place(task)
-    assert free_gpus(cloud) == sorted(
-        sorted(device.free for device in host.devices) for host in library.hosts if host.devices
-    )
+    assert free_gpus(cloud) == free_devices(library)
+
+
+def free_devices(library: FillingHosts) -> list[list[int]]:
+    return sorted(sorted(device.free for device in host.devices) for host in library.hosts if host.devices)
 
 
 @pytest.mark.any_database
 @pytest.mark.parametrize("trace", ["gpuspec33"], indirect=True)
-def test_a_server_that_learns_places_what_the_learning_library_places(
-    trace: Trace, database_url: str, tmp_path: Path
-) -> None:
-    app = server(trace, database_url, tmp_path, flavors=None)
-    api, library = Api(app), LearningHosts(trace)
-    for task in trace.arrivals(42, percent=100):
-        assert by_get(api, task) == library.place(task)
-        api.get("/")  # begins what is due
-        wait_for_background(app)
-    assert free_gpus(api) == sorted(
-        sorted(device.free for device in host.devices) for host in library.filling.hosts if host.devices
-    )
-    app.extensions["placement"].database.dispose()
+def test_a_server_that_learns_places_what_the_learning_library_places(trace: Trace, database_url: str) -> None:
+    library = LearningHosts(trace)
+    with server(trace, database_url, flavors=None) as api:
+        for task in trace.arrivals(42, percent=100):
+            assert by_get(api, task) == library.place(task)
+            api.get("/")  # begins what is due
+            wait_for_background(api.app)
+        assert free_gpus(api) == free_devices(library.filling)
 
 
 def free_gpus(api: Api) -> list[list[int]]:
@@ -120,25 +109,23 @@ def test_the_score_of_the_first_candidate_is_shown_and_is_the_highest(cloud: Api
 
 
 @pytest.mark.parametrize("trace", ["default"], indirect=True)
-def test_what_hosts_gave_before_says_nothing_of_their_devices(trace: Trace, database_url: str, tmp_path: Path) -> None:
+def test_what_hosts_gave_before_says_nothing_of_their_devices(trace: Trace, database_url: str) -> None:
     """Cached proposals are not combined, even if the profile also scores whole hosts."""
     fit = {"weight": 0.001, "resources": {"VCPU": {"type": "LeastAllocated", "weight": 1}}}
-    app = server(trace, database_url, tmp_path, beside={"fit": fit})
-    api, task = Api(app), next(task for task in trace.tasks if 0 < task.share < 500)
-    for _ in range(6):
-        answers = [api.get(query(task).replace("limit=1", "limit=40")).json for _ in range(3)]
-        app.extensions["placement"].database.cloud_cache = None
-        assert answers == [api.get(query(task).replace("limit=1", "limit=40")).json] * 3
-        assert by_get(api, task)
-    app.extensions["placement"].database.dispose()
+    task = next(task for task in trace.tasks if 0 < task.share < 500)
+    with server(trace, database_url, beside={"fit": fit}) as api:
+        for _ in range(6):
+            answers = [api.get(query(task).replace("limit=1", "limit=40")).json for _ in range(3)]
+            api.database.cloud_cache = None
+            assert answers == [api.get(query(task).replace("limit=1", "limit=40")).json] * 3
+            assert by_get(api, task)
 
 
 @pytest.mark.parametrize("trace", ["default"], indirect=True)
-def test_profiles_show_the_part_as_it_can_stand_in_the_file(cloud: Api, trace: Trace, tmp_path: Path) -> None:
+def test_profiles_show_the_part_as_it_can_stand_in_the_file(cloud: Api, trace: Trace) -> None:
     shown = cloud.get("/planner/v1/profiles").json["profiles"]["packing"]
-    file = tmp_path / "again.yaml"
-    file.write_text(json.dumps({"profiles": {"packing": shown}, "default_profile": "packing"}))
-    again = load_planner(file).profile_in_force.fragmentation
+    planner = planner_of(json.dumps({"profiles": {"packing": shown}, "default_profile": "packing"}))
+    again = planner.profile_in_force.fragmentation
     assert again is not None
     assert again.devices == GPU
     assert len(again.flavors) == len(trace.expected)

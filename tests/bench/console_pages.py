@@ -9,8 +9,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
-from placement.app import create_app
-from placement.settings import DatabaseSettings, PlannerSettings, Settings
+from tests.api.conftest import planner_of, serving
 from tests.bench.meters import cpu_ms
 from tests.bench.rows import provider_uuid
 from tests.databases import migrate
@@ -54,17 +53,15 @@ def measure(hosts: int, directory: Path) -> None:
     """Create a cloud and print the cost of each page of it."""
     url = f"sqlite:///{directory / f'{hosts}.sqlite'}"
     migrate(url)
-    planner = PlannerSettings(aggregates=kinds(5, -(-hosts // 25)), flavors=FLAVORS)
-    app = create_app(Settings(DatabaseSettings(connection=url), auth_strategy="noauth2", planner=planner))
-    database = app.extensions["placement"].database
-    fill_racks(database, hosts)
-    visitor = Visitor(app)
-    print("| page | size | CPU of the server |\n|---|---|---|")
-    for name, path in PATHS.items():
-        visitor.open(path)
-        spent_ms = cpu_ms(partial(visitor.open, path), repeats=TIMES)
-        print(f"| {name} | {len(visitor.open(path).data) / 1000:.0f} KB | {spent_ms / 1000:.2f} s |", flush=True)
-    database.dispose()
+    planner = planner_of(f"{{aggregates: {kinds(5, -(-hosts // 25))}, flavors: {FLAVORS}}}")
+    with serving(url, planner=planner) as api:
+        fill_racks(api.database, hosts)
+        visitor = Visitor(api.app)
+        print("| page | size | CPU of the server |\n|---|---|---|")
+        for name, path in PATHS.items():
+            visitor.open(path)
+            spent_ms = cpu_ms(partial(visitor.open, path), repeats=TIMES)
+            print(f"| {name} | {len(visitor.open(path).data) / 1000:.0f} KB | {spent_ms / 1000:.2f} s |", flush=True)
 
 
 def main() -> None:

@@ -65,10 +65,7 @@ FLAVORS = {"g1.large": "resources=VCPU:8,MEMORY_MB:65536,PGPU:1"}
 @contextlib.contextmanager
 def served_racks(directory: Path, *, hosts: int = 1000, sparse: bool = False) -> Iterator[str]:
     """Serve a cloud of hosts with domain names in racks and zones, and yield the URL of the server."""
-    aggregates = {
-        kind: {name: list(uuids) for name, uuids in names.items()} for kind, names in kinds(5, -(-hosts // 25)).items()
-    }
-    planner = {"aggregates": aggregates, "flavors": FLAVORS}
+    planner = {"aggregates": kinds(5, -(-hosts // 25)), "flavors": FLAVORS}
     with served(directory, planner, lambda database: fill_racks(database, hosts, sparse=sparse)) as url:
         yield url
 

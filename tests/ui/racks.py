@@ -18,11 +18,11 @@ def host_name(number: int, *, in_rack: int) -> str:
     return f"gpu-b{number // in_rack:02}-{number % in_rack:02}{DOMAIN}"
 
 
-def kinds(zones: int, racks: int) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+def kinds(zones: int, racks: int) -> Mapping[str, Mapping[str, str]]:
     """Return the section ``aggregates`` of the planner file for such a cloud."""
     return {
-        "zone": {f"eu-west-1{'abcdefghij'[zone]}": (provider_uuid(f"zone{zone}"),) for zone in range(zones)},
-        "rack": {f"b{rack:02}": (provider_uuid(f"rack{rack}"),) for rack in range(racks)},
+        "zone": {f"eu-west-1{'abcdefghij'[zone]}": provider_uuid(f"zone{zone}") for zone in range(zones)},
+        "rack": {f"b{rack:02}": provider_uuid(f"rack{rack}") for rack in range(racks)},
     }
 
 

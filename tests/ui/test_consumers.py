@@ -7,8 +7,6 @@ import pytest
 from flask import Flask
 
 from placement.cli.demo import uuid_of
-from placement.settings import PlannerSettings
-from placement.settings.planner.values import OwnerNames
 from tests.api.conftest import Api, with_settings
 from tests.ui.visitor import Document, Visitor
 
@@ -80,8 +78,8 @@ def test_what_a_consumer_took_and_gave_back_is_told_also_when_it_is_gone(app: Fl
 @pytest.fixture
 def named(app: Flask, demo: None) -> Visitor:
     """A visitor of a server with names for a project and a user."""
-    names = OwnerNames(projects={"blue": "Research"}, users={"somebody": "Ann"})
-    return Visitor(with_settings(app, planner=PlannerSettings(names=names)).app)
+    names = "{projects: {blue: Research}, users: {somebody: Ann}}"
+    return Visitor(with_settings(app, planner_yaml=f"names: {names}").app)
 
 
 def test_projects_and_users_go_by_their_names_and_are_found_by_them(named: Visitor) -> None:

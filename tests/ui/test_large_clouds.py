@@ -1,12 +1,10 @@
 """Large clouds and long, hostile names: pages stay small and well-formed, and the number of statements is constant."""
 
-from dataclasses import replace
 from urllib.parse import urlencode
 
 import pytest
 from flask import Flask
 
-from placement.settings import Settings
 from tests.api.test_statement_counts import statements
 from tests.bench.rows import provider_uuid
 from tests.ui.clouds import GrowingCloud
@@ -14,6 +12,9 @@ from tests.ui.long_names import DOMAIN, HOSTILE, PROJECTS, load_long_named
 from tests.ui.visitor import Visitor
 
 pytestmark = pytest.mark.any_database
+
+PLANNER_YAML = "fair_share: {keep_s: 0}"
+"""Usage is read for each page: otherwise the number of statements would depend on timing."""
 
 HOSTS, PROVIDERS_EACH = 430, 7
 MAX_STATEMENTS, MAX_BYTES = 18, 300_000
@@ -53,13 +54,6 @@ PATHS_OF_LONG_NAMES = (
     f"/ui/request?{urlencode({'query': 'resources_N=VCPU:97&required_N=HW_NUMA_ROOT'})}",
     "/ui/fair-share",
 )
-
-
-@pytest.fixture
-def settings(settings: Settings) -> Settings:
-    """Usage is read for each page: otherwise the number of statements would depend on timing."""
-    fair_share = replace(settings.planner.fair_share, keep_s=0)
-    return replace(settings, planner=replace(settings.planner, fair_share=fair_share))
 
 
 def sent(app: Flask, paths: tuple[str, ...] = PATHS) -> dict[str, int]:

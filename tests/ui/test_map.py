@@ -1,17 +1,13 @@
 """The map: a cell for every host, by groups and fill level, showing how many more copies of a request fit."""
 
 import re
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
 import pytest
 from flask import Flask
 
-from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit import Fit, Preference, Profile
 from placement.services.journal import read_trail
-from placement.settings import PlannerSettings, Settings
 from placement.store.connection.database import reads_anywhere
 from placement.store.console.consumers import roots_of_project
 from placement.store.journal.reading import EntryFilter
@@ -26,27 +22,24 @@ from tests.ui.visitor import Document, Visitor
 
 GPU = "resources=VCPU:8,MEMORY_MB:65536,PGPU:1"
 MAX_STATEMENTS = 20
-RACKS = 2
 SWITCH, LOCK = "CUSTOM_HW_PCIE_SWITCH", "CUSTOM_PCIE_LOCK"
 
 
-def packed(name: str, type_: str) -> RankingProfile:
-    fit = Fit({"VCPU": Preference(type_, 1)}, weight=1)
-    return RankingProfile(name, Profile(fit=fit), 0)
+def planner(zones: int, racks: int) -> str:
+    """Return a planner file with zones, racks, switches that have a lock, a flavor and two profiles."""
+    return f"""
+levels: {{pcie: {SWITCH}}}
+exclusive: {{pcie: {LOCK}}}
+aggregates: {kinds(zones, racks)}
+flavors: {{g1.large: "{GPU}"}}
+default_profile: spread
+profiles:
+  spread: {{fit: {{resources: {{VCPU: {{type: LeastAllocated}}}}}}}}
+  pack: {{fit: {{resources: {{VCPU: {{type: MostAllocated}}}}}}}}
+"""
 
 
-@pytest.fixture
-def settings(settings: Settings) -> Settings:
-    """A planner file with zones, racks, switches that have a lock, a flavor and two profiles."""
-    planner = PlannerSettings(
-        levels={"pcie": SWITCH},
-        exclusive={"pcie": LOCK},
-        aggregates=kinds(2, RACKS),
-        flavors={"g1.large": GPU},
-        profiles={"spread": packed("spread", "LeastAllocated"), "pack": packed("pack", "MostAllocated")},
-        default_profile="spread",
-    )
-    return replace(settings, planner=planner)
+PLANNER_YAML = planner(2, 2)
 
 
 @pytest.fixture
@@ -324,9 +317,9 @@ def sent(app: Flask) -> list[tuple[int, int]]:
     return costs
 
 
-def test_a_thousand_hosts_fit_into_150_kb_and_more_are_folded_by_zone(app: Flask, settings: Settings):
+def test_a_thousand_hosts_fit_into_150_kb_and_more_are_folded_by_zone(app: Flask):
     """With as many racks as the cloud has."""
-    app = with_settings(app, planner=replace(settings.planner, aggregates=kinds(5, 90))).app
+    app = with_settings(app, planner_yaml=planner(5, 90)).app
     database = app.extensions["placement"].database
     fill_racks(database, 1000, zones=5, sparse=True)
     few = sent(app)

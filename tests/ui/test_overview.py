@@ -1,6 +1,5 @@
 """The first page counts what exists."""
 
-from dataclasses import replace
 from datetime import datetime
 from urllib.parse import parse_qs, urlsplit
 
@@ -13,7 +12,7 @@ from placement.services.console.hosts import AT_LEAST
 from placement.services.inventories import NewInventories, replace_inventories
 from placement.services.providers import provider as provider_of
 from placement.services.whole_trees import DrainBy, drain
-from placement.settings import Settings
+from placement.settings import JournalSettings, UiSettings
 from placement.store.tables import allocations, consumers, resource_providers
 from tests.api.conftest import with_settings
 from tests.clouds import provider
@@ -89,9 +88,9 @@ def test_fragmentation_leads_to_the_hosts_that_it_counts(demo: None, visitor: Vi
         assert len(listed.table("Providers")) == int(rows[name][1 + AT_LEAST.index(int(amount))]), link
 
 
-def test_the_room_for_flavors_is_told(app: Flask, settings: Settings, demo: None):
+def test_the_room_for_flavors_is_told(app: Flask, demo: None):
     flavors = {"small": "resources=VCPU:4", "large": "resources=VCPU:17&root_required=HW_NUMA_ROOT"}
-    served = with_settings(app, planner=replace(settings.planner, flavors=flavors))
+    served = with_settings(app, planner_yaml=f"flavors: {flavors}")
     rows = Visitor(served.app).page("/ui/").table("Room for flavors")
     assert (rows["small"][:2], rows["large"][:2]) == (["13", "3"], ["0", "0"])
 
@@ -105,22 +104,21 @@ def test_capacity_is_a_whole_number_for_each_provider(app, visitor: Visitor):
     assert rows["PGPU"] == ["", "0", "0", "\N{EN DASH}", "8", "0", "2"]
 
 
-def test_without_a_journal_the_providers_that_changed_last_are_told(settings: Settings, app, demo: None):
+def test_without_a_journal_the_providers_that_changed_last_are_told(app, demo: None):
     stored(app, provider("newest"))
-    without = with_settings(app, journal=replace(settings.journal, enabled=False))
+    without = with_settings(app, journal=JournalSettings(enabled=False))
     rows = Visitor(without.app).page("/ui/").table("Recently changed")
     assert next(iter(rows)) == "newest"
     assert rows["newest"] == ["0", "just now"]
     assert len(rows) == 10
 
 
-def test_what_needs_attention_comes_first_with_a_link(app: Flask, settings: Settings, demo: None, visitor: Visitor):
+def test_what_needs_attention_comes_first_with_a_link(app: Flask, demo: None, visitor: Visitor):
     """A host with more in use than it has, a disabled one with room, and a flavor that fits nowhere."""
     page = visitor.page("/ui/")
     assert "What needs attention" not in page.text
-    planner = replace(settings.planner, flavors={"g1.huge": "resources=PGPU:1,VCPU:64"})
-    ui = replace(settings.ui, manual="https://manual.example/docs/")
-    app = with_settings(app, planner=planner, ui=ui).app
+    flavor, ui = "'resources=PGPU:1,VCPU:64'", UiSettings(manual="https://manual.example/docs/")
+    app = with_settings(app, planner_yaml=f"flavors: {{g1.huge: {flavor}}}", ui=ui).app
     database = app.extensions["placement"].database
     numa, root = demo_uuid("compute1-numa0"), demo_uuid("compute3")
     less = NewInventories({"VCPU": Inventory(total=8), "MEMORY_MB": Inventory(total=65536)}, may_be_all_reserved=True)

@@ -1,15 +1,10 @@
 """One project in the console: its allocations, where they are, and how they compare with its share."""
 
-from dataclasses import replace
-
 import pytest
 from flask import Flask
 from sqlalchemy import insert, select
 
-from placement.allocators.fair_share.queues import Queue, tree_of
 from placement.cli.demo import uuid_of
-from placement.settings import Settings
-from placement.settings.planner.values import FairShareSettings
 from placement.store.console.consumers import MAX_SUMMED
 from placement.store.tables import allocations, consumers
 from tests import clouds
@@ -18,15 +13,13 @@ from tests.clouds import provider
 from tests.stored_clouds import stored
 from tests.ui.visitor import Visitor
 
+PLANNER_YAML = """
+fair_share:
+  classes: [VCPU]
+  keep_s: 0
+  tree: {all/left: {projects: [p1]}, all/right: {projects: [a/../b]}}
+"""
 PATH = "/ui/project?id="
-
-
-@pytest.fixture
-def settings(settings: Settings) -> Settings:
-    """Two queues of equal weight."""
-    tree = tree_of([Queue("all/left", (None, 1), ("p1",)), Queue("all/right", (None, 1), ("a/../b",))])
-    fair_share = FairShareSettings(classes=("VCPU",), queues=tree, keep_s=0)
-    return replace(settings, planner=replace(settings.planner, fair_share=fair_share))
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import csv
 import io
 import re
 import shlex
-from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import update
@@ -122,12 +121,10 @@ def test_further_conditions_are_folded_unless_they_are_set(demo: None, visitor: 
         assert ("open" in filters) is is_open, query
 
 
-def test_trees_are_narrowed_to_a_group_of_the_planner_file(app, settings, demo: None):
-    kinds = {
-        "rack": {"r1": (uuid_of("rack1"),), "none": (uuid_of("nowhere"),)},
-        "row": {str(n): () for n in range(501)},
-    }
-    visitor = Visitor(with_settings(app, planner=replace(settings.planner, aggregates=kinds)).app)
+def test_trees_are_narrowed_to_a_group_of_the_planner_file(app, demo: None):
+    rows = {f"row{number}": uuid_of(f"row{number}") for number in range(501)}
+    kinds = {"rack": {"r1": uuid_of("rack1"), "none": uuid_of("nowhere")}, "row": rows}
+    visitor = Visitor(with_settings(app, planner_yaml=f"aggregates: {kinds}").app)
     assert names(visitor, "group=rack:r1") == ["compute1", "compute2", "storage1"]
     assert names(visitor, "group=rack:r1&q=numa0&resources=VCPU:13") == ["compute2 numa0"]
     assert names(visitor, "group=rack:none") == []
@@ -139,10 +136,10 @@ def test_trees_are_narrowed_to_a_group_of_the_planner_file(app, settings, demo: 
     assert "planner.yaml names no aggregates rack:r9." in Document(refused.text).text
 
 
-def test_a_list_follows_what_it_is_made_of(app, settings, demo: None):
+def test_a_list_follows_what_it_is_made_of(app, demo: None):
     """Names, groups, kinds and what disables a host are remembered from page to page."""
-    planner = replace(settings.planner, aggregates={"rack": {"r1": (uuid_of("rack1"),)}})
-    visitor, database = Visitor(with_settings(app, planner=planner).app), app.extensions["placement"].database
+    planner, database = f"aggregates: {{rack: {{r1: {uuid_of('rack1')}}}}}", app.extensions["placement"].database
+    visitor = Visitor(with_settings(app, planner_yaml=planner).app)
     assert names(visitor, "group=rack:r1&disabled=no") == ["compute1", "compute2", "storage1"]
     update_provider(database, uuid_of("compute1"), name="zone10")
     update_provider(database, uuid_of("compute3"), name="zone9")

@@ -1,33 +1,24 @@
 """The page of fair shares: the tree with what every queue holds, in parts of limited size."""
 
-from dataclasses import replace
-
 import pytest
 from flask import Flask
 
-from placement.allocators.fair_share.queues import Queue, tree_of
-from placement.app import create_app
 from placement.cli.fair_share import tree_report
-from placement.settings import Settings
-from placement.settings.planner.values import FairShareSettings
 from tests import clouds
-from tests.api.conftest import Api
+from tests.api.conftest import Api, with_settings
 from tests.clouds import provider
 from tests.http_calls import ask
 from tests.stored_clouds import stored
 from tests.ui.visitor import Document, Visitor
 
 PATH = "/ui/fair-share"
-TREE = tree_of(
-    [Queue("all/research", (None, 3), ("p1", "p2")), Queue("all/products", (None, 1), ("p3",))], "all/others"
-)
-
-
-@pytest.fixture
-def settings(settings: Settings) -> Settings:
-    """Two queues, one of which has three times the weight of the other."""
-    fair_share = FairShareSettings(classes=("VCPU", "PGPU"), queues=TREE, keep_s=0)
-    return replace(settings, planner=replace(settings.planner, fair_share=fair_share))
+PLANNER_YAML = """
+fair_share:
+  classes: [VCPU, PGPU]
+  keep_s: 0
+  tree: {all/research: {weight: 3, projects: [p1, p2]}, all/products: {projects: [p3]}}
+  default: all/others
+"""
 
 
 @pytest.fixture
@@ -123,12 +114,10 @@ def test_more_in_use_than_there_is_can_be_shown(app: Flask):
     assert "p1 blocked 10 VCPU over 100 %" in Visitor(app).page(PATH).text
 
 
-def test_thousands_of_projects_are_shown_in_parts(settings: Settings):
-    members = tuple(f"project{number:05}" for number in range(2_000))
-    queues = tree_of([Queue(f"all/queue{n}", (None, 1), members[n::20]) for n in range(20)])
-    fair_share = replace(settings.planner.fair_share, queues=queues)
-    application = create_app(replace(settings, planner=replace(settings.planner, fair_share=fair_share)))
-    visitor = Visitor(application)
+def test_thousands_of_projects_are_shown_in_parts(app: Flask):
+    members = [f"project{number:05}" for number in range(2_000)]
+    queues = {f"all/queue{number}": {"projects": members[number::20]} for number in range(20)}
+    visitor = Visitor(with_settings(app, planner_yaml=f"fair_share: {{tree: {queues}}}").app)
     response = visitor.open(PATH)
     assert len(response.data) < 150_000
     assert "more inside" in response.text
@@ -139,4 +128,3 @@ def test_thousands_of_projects_are_shown_in_parts(settings: Settings):
         seen |= {word for word in page.words if word.startswith("project0")}
         link = next((str(tag["href"]) for _, tag in page.tags if tag.get("rel") == "next"), "")
     assert seen == set(members[3::20])
-    application.extensions["placement"].database.dispose()

@@ -1,15 +1,11 @@
 """The page for trying requests: candidates on their trees, explanations, and refusals beside the form."""
 
 import re
-from dataclasses import replace
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import pytest
 from flask import Flask
 
-from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit import Fit, Preference, Profile
-from placement.settings import Settings
 from tests import clouds
 from tests.api.conftest import Api, with_settings
 from tests.clouds import provider
@@ -60,14 +56,13 @@ def test_candidates_come_as_a_table_with_what_is_free_after(visitor: Visitor, cl
     assert rows[1][3] == "18 of 32 VCPU 1 of 2 PGPU"
 
 
-def test_profiles_are_compared_side_by_side(app: Flask, settings: Settings):
+def test_profiles_are_compared_side_by_side(app: Flask):
     """One spreads, the other packs: the order is reversed."""
     profiles = {
-        name: RankingProfile(name, Profile(fit=Fit({"VCPU": Preference(wanted)})), 0)
+        name: {"fit": {"resources": {"VCPU": {"type": wanted}}}}
         for name, wanted in (("pack", "MostAllocated"), ("spread", "LeastAllocated"))
     }
-    planner = replace(settings.planner, profiles=profiles, default_profile="pack")
-    app = with_settings(app, planner=planner).app
+    app = with_settings(app, planner_yaml=f"{{profiles: {profiles}, default_profile: pack}}").app
     made = stored(app, provider("full", VCPU=10), provider("empty", VCPU=10))
     clouds.allocate(Api(app), made.providers["full"], {"VCPU": 5})
     rows = asked(Visitor(app), "resources=VCPU:1", compare="spread").cells("2 candidates")

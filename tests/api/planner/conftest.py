@@ -1,16 +1,13 @@
 """A server with a level for devices."""
 
-from dataclasses import replace
-
 import pytest
 from flask import Flask
 
-from placement.settings import PlannerSettings
 from tests.api.conftest import Api, with_settings
 
 
 @pytest.fixture
 def levels(app: Flask) -> Api:
     """A server on which GPUs form a level."""
-    planner = replace(PlannerSettings(), levels={**PlannerSettings().levels, "gpu": "CUSTOM_GPU"})
-    return with_settings(app, planner=planner)
+    levels = "{numa: HW_NUMA_ROOT, pcie: CUSTOM_HW_PCIE_SWITCH, gpu: CUSTOM_GPU}"
+    return with_settings(app, planner_yaml=f"levels: {levels}")

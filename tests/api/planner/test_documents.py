@@ -1,7 +1,6 @@
 """What the documents of Volcano, Koordinator and the scheduler say, as written: the tables are beside this file."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +8,7 @@ import pytest
 import yaml
 from flask import Flask
 
-from placement.allocators.fair_share.queues import Queue, tree_of
 from placement.domain.device_types import DeviceSettings
-from placement.settings import PlannerSettings
-from placement.settings.planner.sections import load_planner
-from placement.settings.planner.values import FairShareSettings
 from tests.api.conftest import Api, with_settings
 from tests.claims import ask, claimed, make_provider, new_uuid
 from tests.planner_hosts import CANDIDATES, hold, names_of, only, planned, register, uuid_of
@@ -33,7 +28,7 @@ TRAITS = {"numa": "HW_NUMA_ROOT", "gpugrp1": "CUSTOM_GPUGRP1", "gpugrp0": "CUSTO
 @pytest.fixture
 def grouped(app: Flask) -> Api:
     """A server that knows the document's groups of GPUs."""
-    api = with_settings(app, planner=replace(PlannerSettings(), levels=TRAITS))
+    api = with_settings(app, planner_yaml=yaml.safe_dump({"levels": TRAITS}, sort_keys=False))
     for name in ("CUSTOM_GPU_MEMORY_MB", "CUSTOM_SHARE"):
         ask(api, "PUT", f"/resource_classes/{name}")
     for trait in (*TRAITS.values(), *[f"CUSTOM_ENUMTYPE_{bit}" for bit in range(3)]):
@@ -79,19 +74,17 @@ PATH = "/planner/v1/fair-share"
 SHARES = table("shares.yaml")
 
 
-def queue(written: str) -> Queue:
-    """Return a queue from its annotations."""
+def queue(written: str) -> dict[str, Any]:
+    """Return a queue of the planner file from its annotations."""
     path, _, weights = written.partition(" ")
-    weighed = tuple(int(weight) for weight in weights.strip("()").split("/")[1:]) if weights else ()
-    ways = path.count("/")
-    return Queue(path, (None, *(weighed or (1,) * ways)), (path.rpartition("/")[2],))
+    *parents, name = path.split("/")
+    return {"hierarchy": path, "weights": weights.strip("()") or "1/" * len(parents) + "1", "projects": [name]}
 
 
 @pytest.mark.parametrize("row", SHARES, ids=[row["says"] for row in SHARES])
 def test_seed_001_as_written(app: Flask, row: dict[str, Any]) -> None:
-    queues = tree_of([queue(written) for written in row["queues"]])
-    planner = PlannerSettings(fair_share=FairShareSettings(classes=("VCPU", "PGPU"), queues=queues, keep_s=0))
-    api = with_settings(app, planner=planner)
+    fair_share = {"classes": ["VCPU", "PGPU"], "queues": [*map(queue, row["queues"])], "keep_s": 0}
+    api = with_settings(app, planner_yaml=yaml.safe_dump({"fair_share": fair_share}))
     cloud = make_provider(api, **row["cloud"])
     for project, amount in row.get("holds", {}).items():
         claimed(api, {cloud: {row["wants"][project]: amount}}, project_id=project)
@@ -179,10 +172,8 @@ def assert_given(api: Api, body: dict[str, Any], row: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["says"]) for row in DEVICES["shares"]])
-def test_shares_of_gpus_are_those_of_koordinator(app: Flask, tmp_path: Path, row: dict[str, Any]) -> None:
-    file = tmp_path / "planner.yaml"
-    file.write_text(yaml.safe_dump(DEVICES["planner"]), encoding="utf-8")
-    api = with_settings(app, planner=load_planner(file))
+def test_shares_of_gpus_are_those_of_koordinator(app: Flask, row: dict[str, Any]) -> None:
+    api = with_settings(app, planner_yaml=yaml.safe_dump(DEVICES["planner"]))
     ask(api, "PUT", "/resource_classes/CUSTOM_GPU_SHARE")
     gpus = {"CUSTOM_GPU_SHARE": {"total": 100}}
     host = StoredProvider(new_uuid(), "host", None, {}, [])

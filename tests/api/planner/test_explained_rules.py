@@ -12,7 +12,6 @@ from flask import Flask
 from placement.candidates.explain.explain_rules import rules_of, with_rules
 from placement.candidates.explain.explanation import NUMERIC, Condition, ConditionKind
 from placement.domain.planner_request import PlannerRequest
-from placement.settings import PlannerSettings
 from placement.store.connection.database import Database
 from tests.api.conftest import Api, with_settings
 from tests.claims import ask
@@ -117,7 +116,7 @@ def test_a_path_is_a_near_miss_if_the_request_without_it_finds_trees(
 def test_what_is_said_is_what_trying_everything_finds(
     database: Database, app: Flask, locks: dict[str, str], seeds: Callable[..., range]
 ) -> None:
-    api = with_settings(app, planner=PlannerSettings(exclusive=locks))
+    api = with_settings(app, planner_yaml=f"exclusive: {locks}")
     for seed in seeds(CLOUDS, times=40):
         chance = Random(seed)
         cloud = random_cloud(chance)

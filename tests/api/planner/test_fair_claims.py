@@ -1,29 +1,27 @@
 """POST /planner/v1/claims with ``fair_share``: refused, with the numbers, while others with less are waiting."""
 
-from dataclasses import replace
-
 import pytest
 from flask import Flask
 
-from placement.allocators.fair_share.queues import Queue, QueueCapacity, tree_of
-from placement.app import create_app
-from placement.settings import PlannerSettings
-from placement.settings.planner.values import FairShareSettings
 from tests.api.conftest import Api, with_settings
 from tests.claims import ask
 from tests.clouds import provider
 from tests.planner_hosts import CLAIMS, consumer
 from tests.stored_clouds import stored
 
-TREE = tree_of([Queue("root/eng", (None, 1), ("ann", "eve")), Queue("root/sci", (None, 1), ("bob",))])
-FAIR = FairShareSettings(classes=("PGPU",), queues=TREE, keep_s=0)
-PLANNER = PlannerSettings(fair_share=FAIR, levels={"gpu": "CUSTOM_GPU"}, exclusive={})
+PLANNER_YAML = """
+levels: {gpu: CUSTOM_GPU}
+exclusive: {}
+fair_share:
+  classes: [PGPU]
+  keep_s: 0
+  tree: {root/eng: {projects: [ann, eve]}, root/sci: {projects: [bob]}}
+"""
 
 
 @pytest.fixture
-def planner(app: Flask) -> Api:
+def planner(api: Api) -> Api:
     """A client of a server with ten GPUs, of which ann holds six."""
-    api = with_settings(app, planner=PLANNER)
     stored(api.app, provider("host", provider("gpus", PGPU=10, traits=["CUSTOM_GPU"]), VCPU=100))
     assert claim(api, "ann", 6).status_code == 201
     return api
@@ -181,19 +179,14 @@ def test_what_is_taken_counts_whatever_the_words_of_the_request(planner: Api, fo
 
 
 @pytest.mark.parametrize("tenths", [1, 3, 7])
-def test_a_limit_may_be_held_to_the_last_unit(app: Flask, tenths: int) -> None:
+def test_a_limit_may_be_held_to_the_last_unit(api: Api, tenths: int) -> None:
     """In binary floating point, one tenth is slightly more than one tenth."""
-    api = with_settings(app, planner=PLANNER)
     stored(api.app, provider("gpus", PGPU=10))
     assert claim(api, "ann", tenths, {"enforce": True, "limits": {"root/eng": tenths / 10}}).status_code == 201
 
 
 def test_the_limit_of_a_queue_in_the_planner_file_holds(app: Flask) -> None:
-    limited = tree_of([Queue("root/eng", (None, 1), ("ann",), QueueCapacity(limit={"PGPU": 4}))])
-    settings = replace(
-        app.extensions["placement"].settings, planner=PlannerSettings(fair_share=replace(FAIR, queues=limited))
-    )
-    api = Api(create_app(settings))
+    api = with_settings(app, planner_yaml=PLANNER_YAML.replace("eve]", "eve], limit: {PGPU: 4}"))
     stored(api.app, provider("gpus", PGPU=10))
     assert claim(api, "ann", 4, {"enforce": True}).status_code == 201
     answer = claim(api, "ann", 1, {"enforce": True})

@@ -3,15 +3,9 @@
 tests/unit/allocators has the numbers, shares.yaml those of the design.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
-
 import pytest
 from flask import Flask
 
-from placement.allocators.fair_share.queues import Queue, tree_of
-from placement.settings import PlannerSettings
-from placement.settings.planner.values import FairShareSettings
 from tests.api.conftest import Api, with_settings
 from tests.api.test_statement_counts import statements
 from tests.claims import ask, claimed
@@ -20,29 +14,13 @@ from tests.stored_clouds import stored
 
 PATH = "/planner/v1/fair-share"
 # The first tree of Volcano's design of HDRF: n1 and n2/n22 want GPUs, n2/n21 wants CPUs.
-SEED = FairShareSettings(
-    classes=("VCPU", "PGPU"),
-    queues=tree_of(
-        [
-            Queue("n/n1", (None, 1), ("p1",)),
-            Queue("n/n2/n21", (None, 1, 1), ("p21",)),
-            Queue("n/n2/n22", (None, 1, 1), ("p22",)),
-        ]
-    ),
-    keep_s=0,
-)
+PLANNER_YAML = """
+fair_share:
+  classes: [VCPU, PGPU]
+  keep_s: 0
+  tree: {n/n1: {projects: [p1]}, n/n2/n21: {projects: [p21]}, n/n2/n22: {projects: [p22]}}
+"""
 GPU, CPU = {"PGPU": 1}, {"VCPU": 1}
-
-
-@pytest.fixture
-def served(app: Flask) -> Callable[..., Api]:
-    """Returns a client of a server with this tree, except for what is changed."""
-    return lambda **changed: with_settings(app, planner=PlannerSettings(fair_share=replace(SEED, **changed)))
-
-
-@pytest.fixture
-def seed(served: Callable[..., Api]) -> Api:
-    return served()
 
 
 @pytest.fixture
@@ -57,12 +35,12 @@ def cloud(app: Flask) -> Cloud:
 
 
 @pytest.fixture
-def used(seed: Api, cloud: Cloud) -> Cloud:
+def used(api: Api, cloud: Cloud) -> Cloud:
     """The state of the design's figures, just after n22 has released a GPU."""
-    take(seed, cloud, "p1", gpus0=3, gpus1=2)
-    take(seed, cloud, "p21", cpus=10)
-    take(seed, cloud, "p22", gpus0=3)
-    take(seed, cloud, "p22", gpus1=1)
+    take(api, cloud, "p1", gpus0=3, gpus1=2)
+    take(api, cloud, "p21", cpus=10)
+    take(api, cloud, "p22", gpus0=3)
+    take(api, cloud, "p22", gpus1=1)
     return cloud
 
 
@@ -84,10 +62,10 @@ def pending(**tasks: tuple[dict[str, int], int]) -> list[dict]:
     return [{"project_id": name, "resources": task, "count": count} for name, (task, count) in tasks.items()]
 
 
-def test_the_tree_shows_usage_shares_and_what_is_blocked(seed: Api, used: Cloud) -> None:
-    answer = ask(seed, "GET", PATH)
+def test_the_tree_shows_usage_shares_and_what_is_blocked(api: Api, used: Cloud) -> None:
+    answer = ask(api, "GET", PATH)
     assert (answer["totals"], answer["free"]) == ({"VCPU": 10, "PGPU": 10}, {"VCPU": 0, "PGPU": 1})
-    shown = nodes(seed)
+    shown = nodes(api)
     inner = ["n", "n/default", "n/n1", "n/n1/p1", "n/n2", "n/n2/n21", "n/n2/n21/p21", "n/n2/n22", "n/n2/n22/p22"]
     assert list(shown) == inner
     assert shown["n/n2"] == {
@@ -109,13 +87,14 @@ def test_the_tree_shows_usage_shares_and_what_is_blocked(seed: Api, used: Cloud)
     assert "project_id" not in shown["n/n2/n21"]
 
 
-def test_projects_that_are_not_written_are_in_the_default_queue(seed: Api, cloud: Cloud) -> None:
-    take(seed, cloud, "some/body", cpus=1)
-    shown = nodes(seed)["n/default/some%2Fbody"]
+def test_projects_that_are_not_written_are_in_the_default_queue(api: Api, cloud: Cloud) -> None:
+    take(api, cloud, "some/body", cpus=1)
+    shown = nodes(api)["n/default/some%2Fbody"]
     assert (shown["project_id"], shown["share"]) == ("some/body", 0.1)
 
 
-def test_without_a_section_all_projects_are_equal(api: Api) -> None:
+def test_without_a_section_all_projects_are_equal(app: Flask) -> None:
+    api = with_settings(app, planner_yaml="")
     cpus = stored(api.app, provider("cpus", VCPU=10, MEMORY_MB=1000)).providers["cpus"]
     allocate(api, cpus, {"VCPU": 4}, project="a")
     assert ask(api, "GET", PATH)["classes"] == ["VCPU", "MEMORY_MB"]
@@ -123,20 +102,21 @@ def test_without_a_section_all_projects_are_equal(api: Api) -> None:
 
 
 def test_an_empty_cloud_has_a_tree(api: Api) -> None:
-    assert list(nodes(api)) == ["root", "root/default"]
+    assert [*nodes(api)][:2] == ["n", "n/default"]
 
 
-def test_only_the_partition_counts(served: Callable[..., Api], used: Cloud) -> None:
-    api = served(partition=used.aggregates["A"])
+def test_only_the_partition_counts(app: Flask, used: Cloud) -> None:
+    api = with_settings(app, planner_yaml=f"{PLANNER_YAML}  partition: {used.aggregates['A']}\n")
     assert ask(api, "GET", PATH)["totals"] == {"VCPU": 0, "PGPU": 6}
     assert nodes(api)["n/n1"]["usage"] == {"VCPU": 0, "PGPU": 3}
 
 
-def test_leaves_may_be_consumer_types(served: Callable[..., Api], seed: Api, cloud: Cloud) -> None:
-    take(seed, cloud, "p", type_="JOB", gpus0=2)
-    take(seed, cloud, "q", type_="JOB", gpus0=1)
-    allocate(seed, cloud.providers["gpus1"], {"PGPU": 1})
-    api = served(leaves="consumer_type", queues=tree_of([Queue("n/jobs", (), ("JOB",))]))
+def test_leaves_may_be_consumer_types(app: Flask, api: Api, cloud: Cloud) -> None:
+    take(api, cloud, "p", type_="JOB", gpus0=2)
+    take(api, cloud, "q", type_="JOB", gpus0=1)
+    allocate(api, cloud.providers["gpus1"], {"PGPU": 1})
+    types = "classes: [VCPU, PGPU], leaves: consumer_type, tree: {n/jobs: {consumer_types: [JOB]}}"
+    api = with_settings(app, planner_yaml=f"fair_share: {{{types}}}")
     shown = nodes(api)
     assert shown["n/jobs/JOB"]["usage"] == {"VCPU": 0, "PGPU": 3}
     assert shown["n/default/unknown"]["consumer_type"] == "unknown"
@@ -145,24 +125,24 @@ def test_leaves_may_be_consumer_types(served: Callable[..., Api], seed: Api, clo
     assert api.get(PATH, headers={"x-auth-token": "user:p1", "x-roles": "reader"}).status_code == 403
 
 
-def test_usage_that_follows_the_journal_is_that_of_all_allocations(seed: Api, cloud: Cloud) -> None:
-    first, second = (take(seed, cloud, project, gpus0=2, cpus=3) for project in ("p1", "p22"))
-    take(seed, cloud, "p22", gpus1=1)
-    assert nodes(seed)["n/n2/n22/p22"]["usage"] == {"VCPU": 3, "PGPU": 3}
-    seed.delete(f"/allocations/{first}")
-    take(seed, cloud, "p21", gpus0=1)
-    shown, paths = nodes(seed), ("n/n1/p1", "n/n2/n21/p21", "n/n2/n22/p22")
+def test_usage_that_follows_the_journal_is_that_of_all_allocations(api: Api, cloud: Cloud) -> None:
+    first, second = (take(api, cloud, project, gpus0=2, cpus=3) for project in ("p1", "p22"))
+    take(api, cloud, "p22", gpus1=1)
+    assert nodes(api)["n/n2/n22/p22"]["usage"] == {"VCPU": 3, "PGPU": 3}
+    api.delete(f"/allocations/{first}")
+    take(api, cloud, "p21", gpus0=1)
+    shown, paths = nodes(api), ("n/n1/p1", "n/n2/n21/p21", "n/n2/n22/p22")
     usages = [{"VCPU": 0, "PGPU": 0}, {"VCPU": 0, "PGPU": 1}, {"VCPU": 3, "PGPU": 3}]
     assert [shown[path]["usage"] for path in paths] == usages
-    seed.delete(f"/allocations/{second}")
-    with statements(seed.app) as sent:
-        assert nodes(seed)["n/n2/n22/p22"]["usage"] == {"VCPU": 0, "PGPU": 1}
+    api.delete(f"/allocations/{second}")
+    with statements(api.app) as sent:
+        assert nodes(api)["n/n2/n22/p22"]["usage"] == {"VCPU": 0, "PGPU": 1}
     of_trees = "allocations.resource_provider_id) IN ("
     assert all(of_trees in sql for sql in sent if "FROM allocations" in sql)
 
 
-def test_usage_is_read_once_in_the_time_that_is_configured(served: Callable[..., Api], cloud: Cloud) -> None:
-    api = served(keep_s=3600)
+def test_usage_is_read_once_in_the_time_that_is_configured(app: Flask, cloud: Cloud) -> None:
+    api = with_settings(app, planner_yaml=PLANNER_YAML.replace("keep_s: 0", "keep_s: 3600"))
     with statements(api.app) as sent:
         first, second = ask(api, "GET", PATH), ask(api, "GET", PATH)
     assert len([sql for sql in sent if "FROM allocations" in sql]) == 1
@@ -171,19 +151,19 @@ def test_usage_is_read_once_in_the_time_that_is_configured(served: Callable[...,
 
 @pytest.mark.parametrize("projects", [1, 6])
 def test_the_number_of_statements_does_not_depend_on_the_number_of_projects(
-    seed: Api, cloud: Cloud, projects: int
+    api: Api, cloud: Cloud, projects: int
 ) -> None:
     for number in range(projects):
-        take(seed, cloud, f"x{number}", cpus=1)
-    seed.get(PATH)
-    with statements(seed.app) as sent:
-        seed.get(PATH)
+        take(api, cloud, f"x{number}", cpus=1)
+    api.get(PATH)
+    with statements(api.app) as sent:
+        api.get(PATH)
     assert len([sql for sql in sent if sql.startswith("SELECT")]) <= 5
 
 
-def test_the_order_tells_what_each_is_behind(seed: Api, used: Cloud) -> None:
+def test_the_order_tells_what_each_is_behind(api: Api, used: Cloud) -> None:
     """The design's first case: n2 holds all CPUs, yet it is n22's turn."""
-    order = post(seed, "order", {"pending": pending(p1=(GPU, 1), p21=(CPU, 1), p22=(GPU, 1))})["order"]
+    order = post(api, "order", {"pending": pending(p1=(GPU, 1), p21=(CPU, 1), p22=(GPU, 1))})["order"]
     assert [turn["project_id"] for turn in order] == ["p22", "p21", "p1"]
     assert (order[0]["behind"], order[1]["lacking"], order[1]["behind"]["reason"]) == (None, ["VCPU"], "blocked")
     assert order[2]["behind"] == {
@@ -191,37 +171,37 @@ def test_the_order_tells_what_each_is_behind(seed: Api, used: Cloud) -> None:
         "node": {"path": "n/n1", "weighted_share": 0.5, "blocked": False},
         "other": {"path": "n/n2", "weighted_share": 0.4, "blocked": False},
     }
-    everybody_wants_more = post(seed, "order", {})["order"]
+    everybody_wants_more = post(api, "order", {})["order"]
     assert [turn["project_id"] for turn in everybody_wants_more] == ["p22", "p21", "p1"]
 
 
-def test_filling_gives_the_free_resources_progressively_and_changes_nothing(seed: Api, cloud: Cloud) -> None:
-    before = nodes(seed)
-    answer = post(seed, "fill", {"pending": pending(p1=(GPU, 10), p21=(CPU, 10), p22=(GPU, 10))})
+def test_filling_gives_the_free_resources_progressively_and_changes_nothing(api: Api, cloud: Cloud) -> None:
+    before = nodes(api)
+    answer = post(api, "fill", {"pending": pending(p1=(GPU, 10), p21=(CPU, 10), p22=(GPU, 10))})
     assert (answer["complete"], len(answer["order"])) == (True, 20)
     assert (answer["portions"][0]["given"], answer["portions"][0]["share"]) == ({"PGPU": 5, "VCPU": 0}, 0.5)
-    assert nodes(seed) == before
+    assert nodes(api) == before
 
 
-def test_the_fewest_and_the_cheapest_give_back(seed: Api, cloud: Cloud) -> None:
+def test_the_fewest_and_the_cheapest_give_back(api: Api, cloud: Cloud) -> None:
     """p1 holds all GPUs, by consumers of 4, 2, 3 and 1."""
-    greedy = [take(seed, cloud, "p1", **{name: gpus}) for name, gpus in (("gpus0", 4), ("gpus0", 2), ("gpus1", 3))]
-    last = take(seed, cloud, "p1", gpus1=1)
-    answer = post(seed, "reclaim", {"claimant": {"project_id": "p22", "resources": {"PGPU": 4}}})
+    greedy = [take(api, cloud, "p1", **{name: gpus}) for name, gpus in (("gpus0", 4), ("gpus0", 2), ("gpus1", 3))]
+    last = take(api, cloud, "p1", gpus1=1)
+    answer = post(api, "reclaim", {"claimant": {"project_id": "p22", "resources": {"PGPU": 4}}})
     assert (answer["feasible"], answer["complete"], answer["lacking"]) == (True, True, {"PGPU": 4})
     first = {"consumer_uuid": greedy[0], "project_id": "p1", "resources": {"PGPU": 4}, "value": 0}
     assert answer["give_back"] == [first]
     body = {"claimant": {"project_id": "p22", "resources": {"PGPU": 2}}, "values": {greedy[0]: 5, greedy[1]: 2.5}}
-    assert [held["consumer_uuid"] for held in post(seed, "reclaim", body)["give_back"]] == [greedy[2]]
-    answer = post(seed, "reclaim", body | {"keep": [greedy[2]]})
+    assert [held["consumer_uuid"] for held in post(api, "reclaim", body)["give_back"]] == [greedy[2]]
+    answer = post(api, "reclaim", body | {"keep": [greedy[2]]})
     assert [(held["consumer_uuid"], held["value"]) for held in answer["give_back"]] == [(greedy[1], 2.5)]
     shouted = body | {"values": {greedy[0].upper(): 5, greedy[1].upper(): 2.5}, "keep": [greedy[2].upper()]}
-    assert post(seed, "reclaim", shouted) == answer
+    assert post(api, "reclaim", shouted) == answer
     values = dict(zip(greedy, (5, 9, 2), strict=True))
     body = {"claimant": {"project_id": "p1", "resources": {"PGPU": 2}}, "values": {**values, last: 1}, "priority": 3}
-    inside_its_queue = post(seed, "reclaim", body)["give_back"]
+    inside_its_queue = post(api, "reclaim", body)["give_back"]
     assert [held["consumer_uuid"] for held in inside_its_queue] == [greedy[2]]
-    fits = post(seed, "reclaim", {"claimant": {"project_id": "new", "resources": CPU}})
+    fits = post(api, "reclaim", {"claimant": {"project_id": "new", "resources": CPU}})
     assert fits == {"feasible": True, "complete": True, "lacking": {}, "give_back": [], "levels": []}
 
 
@@ -233,17 +213,17 @@ def test_the_fewest_and_the_cheapest_give_back(seed: Api, cloud: Cloud) -> None:
         ("pp", ["n", "n/default", "n/default/pp"]),
     ],
 )
-def test_a_reader_sees_the_way_to_its_own_project(seed: Api, cloud: Cloud, project: str, shown: list[str]) -> None:
+def test_a_reader_sees_the_way_to_its_own_project(api: Api, cloud: Cloud, project: str, shown: list[str]) -> None:
     """A name that begins like another shows nothing of it."""
     for name in ("p", "pp", "p22"):
-        take(seed, cloud, name, cpus=1)
-    answer = seed.get(PATH, headers={"x-auth-token": f"user:{project}", "x-roles": "reader"})
+        take(api, cloud, name, cpus=1)
+    answer = api.get(PATH, headers={"x-auth-token": f"user:{project}", "x-roles": "reader"})
     assert [node["path"] for node in answer.json["nodes"]] == shown
 
 
 @pytest.mark.parametrize(("roles", "status"), [("service", 200), ("reader", 200), ("member", 403)])
-def test_the_tree_is_for_readers_but_not_what_concerns_others(seed: Api, roles: str, status: int) -> None:
+def test_the_tree_is_for_readers_but_not_what_concerns_others(api: Api, roles: str, status: int) -> None:
     headers = {"x-auth-token": "user:p1", "x-roles": roles}
-    assert seed.get(PATH, headers=headers).status_code == status
+    assert api.get(PATH, headers=headers).status_code == status
     for what in ("order", "fill", "reclaim"):
-        assert (seed.post(f"{PATH}/{what}", {}, headers=headers).status_code == 403) == (roles != "service")
+        assert (api.post(f"{PATH}/{what}", {}, headers=headers).status_code == 403) == (roles != "service")

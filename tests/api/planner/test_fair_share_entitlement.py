@@ -3,9 +3,6 @@
 import pytest
 from flask import Flask
 
-from placement.allocators.fair_share.queues import Queue, QueueCapacity, tree_of
-from placement.settings import PlannerSettings
-from placement.settings.planner.values import FairShareSettings
 from placement.settings.values import FairnessSettings
 from tests.api.conftest import Api, with_settings
 from tests.claims import claimed, detail_of, entry, make_provider, new_uuid
@@ -17,11 +14,11 @@ PATH = "/planner/v1/fair-share"
 LARGEST = 2**31 - 1
 
 
-def serving(app: Flask, *queues: Queue, classes: tuple[str, ...] = ("PGPU",), enforce: str = "") -> Api:
+def serving(app: Flask, queues: str, resource_class: str = "PGPU", *, enforce: str = "") -> Api:
     """Return a client of a server with these queues, and with the plain gate if that is enforced."""
-    fair = FairShareSettings(classes=classes, queues=tree_of(queues), keep_s=0)
+    fair_share = f"fair_share: {{classes: [{resource_class}], keep_s: 0, tree: {{{queues}}}}}"
     fairness = FairnessSettings(enforce, ("INSTANCE",)) if enforce else FairnessSettings()
-    return with_settings(app, planner=PlannerSettings(fair_share=fair), fairness=fairness)
+    return with_settings(app, planner_yaml=fair_share, fairness=fairness)
 
 
 def asked(api: Api, method: str, what: str = "", body: object = None) -> dict:
@@ -45,7 +42,7 @@ def pending(*projects: str, gpus: int = 1) -> list[dict[str, object]]:
 @pytest.fixture
 def unequal(app: Flask) -> tuple[Api, dict[str, list[str]]]:
     """Thirty GPUs: l0 and l1 of one queue hold 25 and 4, in one task, though each is entitled to 7.5; pc holds one."""
-    api = serving(app, Queue("root/c", (None, 1), ("pc",)))
+    api = serving(app, "root/c: {projects: [pc]}")
     provider = make_provider(api, PGPU=30)
     return api, {
         "l0": hold(api, provider, "l0", 5, 5, 5, 5, 5),
@@ -74,8 +71,8 @@ def test_who_has_too_much_gives_and_not_a_sibling_with_what_is_its_own(unequal, 
 
 def test_what_is_deserved_decides_in_every_answer(app: Flask) -> None:
     """Of twenty, b deserves 15 and holds 11: b is next, others give to it, and a passes neither gate."""
-    deserving = Queue("root/b", (None, 1), ("pb",), QueueCapacity(deserved={"PGPU": 15}))
-    api = serving(app, Queue("root/a", (None, 1), ("pa",)), deserving, enforce="plain")
+    queues = "root/a: {projects: [pa]}, root/b: {projects: [pb], deserved: {PGPU: 15}}"
+    api = serving(app, queues, enforce="plain")
     provider = make_provider(api, PGPU=20)
     hold(api, provider, "pb", 11)
     hold(api, provider, "pa", *[1] * 5)
@@ -97,10 +94,10 @@ def put(api: Api, provider: str, project: str, gpus: int, *, uuid: str | None = 
     return api.put(f"/allocations/{uuid or new_uuid()}", body)
 
 
-@pytest.mark.parametrize("queues", [(), (Queue("root/a", (None, 1), ("pa",)),)], ids=["one queue", "two queues"])
-def test_the_plain_gate_is_not_passed_by_changing_a_project(app: Flask, queues: tuple[Queue, ...]) -> None:
+@pytest.mark.parametrize("queues", ["", "root/a: {projects: [pa]}"], ids=["one queue", "two queues"])
+def test_the_plain_gate_is_not_passed_by_changing_a_project(app: Flask, queues: str) -> None:
     """What pb took is judged as pa's once it is pa's, though the request as a whole takes nothing."""
-    api = serving(app, *queues, enforce="plain")
+    api = serving(app, queues, enforce="plain")
     provider, uuid = make_provider(api, PGPU=10), new_uuid()
     assert put(api, provider, "pa", 5).status_code == 204
     assert put(api, provider, "pb", 4, uuid=uuid).status_code == 204
@@ -110,9 +107,8 @@ def test_the_plain_gate_is_not_passed_by_changing_a_project(app: Flask, queues: 
 
 
 def test_classes_may_be_counted_in_bytes(app: Flask) -> None:
-    deserving = Queue("root/b", (None, 3), ("pb",), QueueCapacity(deserved={"CUSTOM_BYTES": 2 * 10**10}))
-    queues = Queue("root/a", (None, 1), ("pa",)), deserving
-    api = serving(app, *queues, classes=("CUSTOM_BYTES",), enforce="plain")
+    queues = "root/a: {projects: [pa]}, root/b: {weight: 3, projects: [pb], deserved: {CUSTOM_BYTES: 20000000000}}"
+    api = serving(app, queues, "CUSTOM_BYTES", enforce="plain")
     assert api.put("/resource_classes/CUSTOM_BYTES").status_code == 201
     size = {"total": LARGEST, "allocation_ratio": 16.0, "max_unit": LARGEST}
     providers = [make_provider(api, CUSTOM_BYTES=size) for _provider in range(8)]

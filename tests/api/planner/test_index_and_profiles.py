@@ -1,44 +1,33 @@
 """GET /planner/v1 and its profiles, and what applies to every resource of the planner."""
 
 import re
-from pathlib import Path
 
-import orjson
 import pytest
 from flask import Flask
 
-from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, Sra
 from placement.api.routes import ROUTES
 from placement.api.routing import is_planner_path
-from placement.settings import PlannerApiSettings, PlannerSettings, RankingSettings
-from placement.settings.planner.sections import load_planner
-from tests.api.conftest import Api, with_settings
+from placement.settings import PlannerApiSettings, RankingSettings
+from tests.api.conftest import Api, planner_of, with_settings
 from tests.claims import detail_of
 
 pytestmark = pytest.mark.any_database
 
-EVERYTHING = PlannerSettings(
-    exclusive={"numa": "CUSTOM_NUMA_LOCK", "device": "CUSTOM_DEVICE_LOCK"},
-    levels={"socket": "CUSTOM_SOCKET", "numa": "HW_NUMA_ROOT"},
-    profiles={
-        "plain": RankingProfile("plain", Profile(), 0),
-        "ai": RankingProfile(
-            "ai",
-            Profile(
-                fit=Fit({"CUSTOM_GPU_*": Preference("MostAllocated", 0.5), "VCPU": Preference("LeastAllocated")}, 2.5),
-                sra=Sra({"PGPU": 0.1, "CUSTOM_GPU_*": 2}, mode="upstream"),
-                proportional=Proportional({"PGPU": {"VCPU": 8, "MEMORY_MB": 0.5}}, exempt="own", mode="filter"),
-            ),
-            3,
-        ),
-    },
-    default_profile="ai",
-    aggregates={
-        "zone": {"eu-1": ("3c9a1f0e-5b7d-4e21-9a63-0d4f8b1c2e01",)},
-        "rack": {"b12": ("a4c6e8f0-1b3d-4f57-9a7c-5e7f9b1d3c04",)},
-    },
-)
+EVERYTHING = """
+levels: {socket: CUSTOM_SOCKET, numa: HW_NUMA_ROOT}
+exclusive: {numa: CUSTOM_NUMA_LOCK, device: CUSTOM_DEVICE_LOCK}
+default_profile: ai
+profiles:
+  plain: {}
+  ai:
+    fit: {weight: 2.5, resources: {CUSTOM_GPU_*: {type: MostAllocated, weight: 0.5}, VCPU: {type: LeastAllocated}}}
+    sra: {resources: {PGPU: 0.1, CUSTOM_GPU_*: 2}, mode: upstream}
+    proportional: {reserve: {PGPU: {VCPU: 8, MEMORY_MB: 0.5}}, exempt: own, mode: filter}
+    compactness: {weight: 3}
+aggregates:
+  zone: {eu-1: 3c9a1f0e-5b7d-4e21-9a63-0d4f8b1c2e01}
+  rack: {b12: a4c6e8f0-1b3d-4f57-9a7c-5e7f9b1d3c04}
+"""
 
 
 def test_the_planner_says_what_it_serves_and_whether_it_ranks(app: Flask) -> None:
@@ -49,14 +38,10 @@ def test_the_planner_says_what_it_serves_and_whether_it_ranks(app: Flask) -> Non
     assert answer.json["resources"]["/planner/v1/profiles"] == ["GET"]
 
 
-@pytest.mark.parametrize("planner", [EVERYTHING, PlannerSettings()], ids=["everything", "what is built in"])
-def test_what_is_listed_is_a_planner_file_that_says_the_same(
-    app: Flask, tmp_path: Path, planner: PlannerSettings
-) -> None:
-    listed = with_settings(app, planner=planner).get("/planner/v1/profiles").json
-    file = tmp_path / "planner.yaml"
-    file.write_bytes(orjson.dumps(listed, option=orjson.OPT_INDENT_2))
-    assert load_planner(file) == planner
+@pytest.mark.parametrize("planner", [EVERYTHING, ""], ids=["everything", "what is built in"])
+def test_what_is_listed_is_a_planner_file_that_says_the_same(app: Flask, planner: str) -> None:
+    listed = with_settings(app, planner_yaml=planner).get("/planner/v1/profiles").text
+    assert planner_of(listed) == planner_of(planner)
 
 
 @pytest.mark.parametrize("path", ["/planner/v1", "/planner/v1/profiles"])

@@ -11,7 +11,6 @@ from flask import Flask
 from placement.domain.device_types import DeviceSettings
 from placement.errors import InvalidAt
 from placement.formats.pods import PastedPod, pasted_pod
-from placement.settings import PlannerSettings
 from placement.settings.planner.sections import load_planner
 from tests.api.conftest import Api, with_settings
 from tests.claims import ask, make_provider, new_uuid
@@ -97,7 +96,7 @@ def test_a_pod_means_what_it_means_in_kubernetes(row: dict[str, Any]) -> None:
 
 
 def test_a_pod_goes_to_a_host_with_any_of_the_values_of_a_label(app: Flask) -> None:
-    api = with_settings(app, planner=PlannerSettings(devices=DEVICES))
+    api = with_settings(app, planner_yaml="devices: {labels: {gpu.product: CUSTOM_GPU_}}")
     traits = ["CUSTOM_GPU_A100", "CUSTOM_GPU_H100", "CUSTOM_GPU_OLD"]
     hosts = [StoredProvider(new_uuid(), trait, None, {"VCPU": {"total": 8}}, [trait]) for trait in traits]
     for trait in traits:

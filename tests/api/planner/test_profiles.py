@@ -1,51 +1,39 @@
 """POST /planner/v1/scores, profiles in requests, and profiles that filter candidates."""
 
 import logging
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from flask import Flask
 
-from placement.allocators.ranking_profile import RankingProfile
-from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, Sra
-from placement.app import create_app
-from placement.settings import PlannerSettings
-from placement.settings.loading import load
 from tests import planner_hosts
 from tests.api.conftest import Api, with_settings
 from tests.api.test_statement_counts import statements
 from tests.claims import ask, detail_of, make_provider, new_uuid
 from tests.clouds import SHARES, Cloud, allocate, provider
+from tests.conftest import Configured
 from tests.planner_hosts import CANDIDATES, CLAIMS, consumer
 from tests.stored_clouds import stored
 
-AI = RankingProfile(
-    "ai",
-    Profile(
-        fit=Fit({"PGPU": Preference("MostAllocated", 2), "VCPU": Preference("LeastAllocated")}), sra=Sra({"PGPU": 1})
-    ),
-    0,
-)
-PLANNER = PlannerSettings(profiles={"default": RankingProfile(), "ai": AI})
+PLANNER_YAML = """
+profiles:
+  default: {fit: {}, compactness: {}}
+  ai:
+    fit: {resources: {PGPU: {type: MostAllocated, weight: 2}, VCPU: {type: LeastAllocated}}}
+    sra: {resources: {PGPU: 1}}
+"""
 PATH = "/planner/v1/scores"
 
 
 @pytest.fixture
-def planner(app: Flask) -> Api:
-    """A client of a server with a second profile."""
-    return with_settings(app, planner=PLANNER)
-
-
-@pytest.fixture
-def cloud(planner: Api) -> Cloud:
+def cloud(api: Api) -> Cloud:
     """Two servers with CPUs, one of them half full, and one with GPUs; a pool of disks for all."""
 
     def server(name: str, *devices, **inventories):
         return provider(name, *devices, aggregates=["A"], **inventories)
 
     built = stored(
-        planner.app,
+        api.app,
         server("cpu0", VCPU=32),
         server("cpu1", VCPU=32),
         server(
@@ -55,8 +43,8 @@ def cloud(planner: Api) -> Cloud:
         ),
         provider("pool", DISK_GB=1000, traits=[SHARES], aggregates=["A"]),
     )
-    allocate(planner, built.providers["cpu1"], {"VCPU": 16})
-    allocate(planner, built.providers["g1"], {"PGPU": 2})
+    allocate(api, built.providers["cpu1"], {"VCPU": 16})
+    allocate(api, built.providers["g1"], {"PGPU": 2})
     return built
 
 
@@ -71,10 +59,10 @@ def scores(api: Api, *requests: object, **more: object) -> list[dict]:
     return answer.json["scores"]
 
 
-def test_the_parts_are_shown_on_a_scale_to_100(planner: Api, cloud: Cloud) -> None:
+def test_the_parts_are_shown_on_a_scale_to_100(api: Api, cloud: Cloud) -> None:
     job = {"VCPU": 4}
     empty, half_full, gpus = scores(
-        planner, *(taking(cloud, **{name: job}) for name in ("cpu0", "cpu1", "numa0")), profile="ai"
+        api, *(taking(cloud, **{name: job}) for name in ("cpu0", "cpu1", "numa0")), profile="ai"
     )
     # The vectors RS-21, divided by the maximum of 2000.
     assert empty == {
@@ -93,7 +81,7 @@ def test_the_parts_are_shown_on_a_scale_to_100(planner: Api, cloud: Cloud) -> No
 
 
 @pytest.mark.parametrize("limit", [1, 10])
-def test_the_winner_does_not_depend_on_how_many_of_a_tree_are_shown(planner: Api, limit: int) -> None:
+def test_the_winner_does_not_depend_on_how_many_of_a_tree_are_shown(api: Api, limit: int) -> None:
     """Two GPUs outside all NUMA nodes, on two switches, are no better than two on one switch inside one."""
 
     def switch(name: str, *gpus: str):
@@ -102,33 +90,33 @@ def test_the_winner_does_not_depend_on_how_many_of_a_tree_are_shown(planner: Api
     first = provider("a", provider("an", switch("a0", "ag0"), switch("a1", "ag1"), traits=["HW_NUMA_ROOT"]))
     inside = provider("bn", switch("b2", "bg2", "bg3"), traits=["HW_NUMA_ROOT"])
     second = provider("b", switch("b0", "bg0"), switch("b1", "bg1"), inside)
-    built = stored(planner.app, first, second)
+    built = stored(api.app, first, second)
     group = {"resources": {"PGPU": 1}, "count": 2}
     both = {"groups": {"_GPU": group}, "limit": limit, "profile": {"compactness": {}}}
-    answers = [planner.post("/planner/v1/candidates", {**both, "per_tree": number}).json for number in (1, 2, 6)]
+    answers = [api.post("/planner/v1/candidates", {**both, "per_tree": number}).json for number in (1, 2, 6)]
     best = {built.providers["bg2"], built.providers["bg3"]}
     for answer in answers:
         request, score = answer["allocation_requests"][0], answer["scores"][0]
         assert ({*request["mappings"]["_GPU"]}, score["touched"]) == (best, {"numa": 1, "pcie": 1})
 
 
-def test_what_no_longer_fits_scores_nothing(planner: Api, cloud: Cloud) -> None:
+def test_what_no_longer_fits_scores_nothing(api: Api, cloud: Cloud) -> None:
     """Also where the tree would have room, but not the provider."""
     request = taking(cloud, cpu1={"VCPU": 16}, pool={"DISK_GB": 1})
-    assert scores(planner, request)[0]["has_room"] is True
-    allocate(planner, cloud.providers["cpu1"], {"VCPU": 1})
-    for full in scores(planner, request, taking(cloud, g1={"PGPU": 3}, numa0={"VCPU": 1}), profile="ai"):
+    assert scores(api, request)[0]["has_room"] is True
+    allocate(api, cloud.providers["cpu1"], {"VCPU": 1})
+    for full in scores(api, request, taking(cloud, g1={"PGPU": 3}, numa0={"VCPU": 1}), profile="ai"):
         assert full | {"total": 0, "fit": 0, "sra": 0, "raw": {"fit": 0, "sra": 0}, "has_room": False} == full
 
 
-def test_it_is_a_constant_number_of_statements(app: Flask, planner: Api, cloud: Cloud) -> None:
+def test_it_is_a_constant_number_of_statements(app: Flask, api: Api, cloud: Cloud) -> None:
     one = [taking(cloud, cpu0={"VCPU": 1})]
     many = [taking(cloud, **{name: {"VCPU": n}}) for name in ("cpu0", "cpu1", "numa0") for n in range(1, 9)]
-    scores(planner, *many)  # Names of standard classes and traits are looked up once.
+    scores(api, *many)  # Names of standard classes and traits are looked up once.
     sent = []
     for requests in (one, many, many * 10):
-        with statements(planner.app) as statements_of_one:
-            scores(planner, *requests)
+        with statements(api.app) as statements_of_one:
+            scores(api, *requests)
         sent.append(len(statements_of_one))
     assert sent[0] == sent[1] == sent[2] <= 6
 
@@ -150,11 +138,9 @@ def test_a_profile_in_the_request_orders_its_candidates(api: Api) -> None:
     }
 
 
-def test_who_may_plan_may_not_always_bring_a_profile(sqlite_url: str, tmp_path: Path) -> None:
+def test_who_may_plan_may_not_always_bring_a_profile(configured: Configured, tmp_path: Path) -> None:
     (tmp_path / "policy.yaml").write_text('"placement:planner:inline_profile": "!"\n')
-    lines = ["[placement_database]", f"connection = {sqlite_url}", "[api]", "auth_strategy = noauth2"]
-    (tmp_path / "placement.conf").write_text("\n".join(lines))
-    api = Api(create_app(load([str(tmp_path / "placement.conf")], {}, search=False)))
+    api = Api(configured(api={"auth_strategy": "noauth2"}))
     make_provider(api, VCPU=2)
     assert api.post(CANDIDATES, {**ONE_CPU, "profile": FIT}).status_code == 403
     assert api.post(CANDIDATES, {**ONE_CPU, "profile": "default"}).status_code == 200
@@ -163,9 +149,8 @@ def test_who_may_plan_may_not_always_bring_a_profile(sqlite_url: str, tmp_path: 
 @pytest.fixture
 def reserving(app: Flask) -> Api:
     """A server whose profile excludes trees that would have too few CPUs left for their GPUs."""
-    strategy = Profile(proportional=Proportional({"PGPU": {"VCPU": 8}}, mode="filter"))
-    planner = replace(PlannerSettings(), profiles={"default": RankingProfile(strategy=strategy)})
-    return with_settings(app, planner=planner)
+    profile = "{proportional: {reserve: {PGPU: {VCPU: 8}}, mode: filter}, compactness: {}}"
+    return with_settings(app, planner_yaml=f"profiles: {{default: {profile}}}")
 
 
 def test_what_a_profile_leaves_out_is_named(reserving: Api, caplog: pytest.LogCaptureFixture) -> None:

@@ -6,12 +6,8 @@ from typing import Any
 
 import pytest
 import yaml
-from flask import Flask
 
-from placement.allocators.fair_share.queues import Queue, tree_of
-from placement.settings import PlannerSettings
-from placement.settings.planner.values import FairShareSettings
-from tests.api.conftest import Api, with_settings
+from tests.api.conftest import Api
 from tests.claims import detail_of, make_provider, sentence_of
 from tests.planner_hosts import CANDIDATES, CLAIMS
 
@@ -20,22 +16,19 @@ pytestmark = pytest.mark.any_database
 REFUSALS = yaml.safe_load(Path(__file__).with_name("refusals.yaml").read_text(encoding="utf-8"))
 
 
-@pytest.fixture
-def refusing(app: Flask) -> Api:
-    """The server that the file describes."""
-    queues = tree_of([Queue("root/eng", (None, 1), ("ann",))])
-    planner = PlannerSettings(
-        levels={**PlannerSettings().levels, "gpu": "CUSTOM_GPU"},
-        fair_share=FairShareSettings(classes=("VCPU", "PGPU"), queues=queues, keep_s=0),
-        aggregates={kind: {"a1": ("3c9a1f0e-5b7d-4e21-9a63-0d4f8b1c2e01",)} for kind in ("zone", "rack")},
-    )
-    return with_settings(app, planner=planner)
+PLANNER_YAML = """
+levels: {numa: HW_NUMA_ROOT, pcie: CUSTOM_HW_PCIE_SWITCH, gpu: CUSTOM_GPU}
+fair_share: {classes: [VCPU, PGPU], keep_s: 0, tree: {root/eng: {projects: [ann]}}}
+aggregates:
+  zone: {a1: 3c9a1f0e-5b7d-4e21-9a63-0d4f8b1c2e01}
+  rack: {a1: 3c9a1f0e-5b7d-4e21-9a63-0d4f8b1c2e01}
+"""
 
 
 @pytest.mark.parametrize("path", REFUSALS)
-def test_a_bad_request_is_refused_with_the_path_of_the_fault(refusing: Api, path: str) -> None:
+def test_a_bad_request_is_refused_with_the_path_of_the_fault(api: Api, path: str) -> None:
     for body, sentence in REFUSALS[path]:
-        told = sentence_of(refusing.post(f"/planner/v1/{path}", body))
+        told = sentence_of(api.post(f"/planner/v1/{path}", body))
         assert sentence in told, body
 
 

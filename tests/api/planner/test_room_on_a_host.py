@@ -1,18 +1,13 @@
 """POST /planner/v1/fair-share/reclaim with a request: who gives back on one host so that the request fits there."""
 
 import random
-from collections.abc import Callable, Iterator
-from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
 import pytest
 from flask import Flask
 
-from placement.allocators.fair_share.queues import Queue, tree_of
-from placement.settings import PlannerSettings
-from placement.settings.planner.values import FairShareSettings
-from tests.api.conftest import Api, with_settings
+from tests.api.conftest import Api, planner_of, with_settings
 from tests.claims import ask, entry, new_uuid
 from tests.clouds import provider
 from tests.planner_hosts import CANDIDATES, names_of
@@ -21,34 +16,19 @@ from tests.unit.allocators.fair_share_entitlement_oracle import entitlements
 
 RECLAIM = "/planner/v1/fair-share/reclaim"
 SWITCH = "CUSTOM_HW_PCIE_SWITCH"
-TREE = tree_of(
-    [
-        Queue("root/a", (None, 1), ("ann",)),
-        Queue("root/b", (None, 1), ("bob",)),
-        Queue("root/c", (None, 2), ("cat", "col")),
-    ]
-)
-PLANNER = PlannerSettings(fair_share=FairShareSettings(classes=("PGPU", "VCPU"), queues=TREE, keep_s=0), exclusive={})
-
-
-@pytest.fixture
-def sharing(app: Flask) -> Iterator[Callable[[FairShareSettings], Api]]:
-    """Creates servers with different fair-share settings."""
-    made: list[Api] = []
-
-    def make(fair_share: FairShareSettings) -> Api:
-        planner = replace(PLANNER, fair_share=fair_share)
-        made.append(with_settings(app, planner=planner))
-        return made[-1]
-
-    yield make
-    for api in made:
-        api.database.dispose()
-
-
-@pytest.fixture
-def planner(sharing: Callable[[FairShareSettings], Api]) -> Api:
-    return sharing(PLANNER.fair_share)
+PLANNER_YAML = """
+exclusive: {}
+fair_share:
+  classes: [PGPU, VCPU]
+  keep_s: 0
+  tree: {root/a: {projects: [ann]}, root/b: {projects: [bob]}, root/c: {weight: 2, projects: [cat, col]}}
+"""
+TYPES = """
+fair_share:
+  classes: [PGPU]
+  leaves: consumer_type
+  tree: {root/batch: {consumer_types: [BATCH]}, root/web: {consumer_types: [WEB]}}
+"""
 
 
 def host(name: str, *, vcpus: int = 16, switches: int = 2, gpus: int = 2):
@@ -121,36 +101,36 @@ def spread(api: Api, project: str = "ann") -> list[str]:
     return [take(api, project, gpu(name)) for name in ("h1-s0-g0", "h1-s1-g1", "h2-s0-g0", "h2-s1-g0")]
 
 
-def test_what_is_advised_is_what_then_comes_first(planner: Api) -> None:
-    spread(planner)
-    answer, gone = reclaimed(planner, pair())
+def test_what_is_advised_is_what_then_comes_first(api: Api) -> None:
+    spread(api)
+    answer, gone = reclaimed(api, pair())
     assert len(gone) == 1
-    assert ask(planner, "POST", CANDIDATES, body=pair())["allocation_requests"] == []
+    assert ask(api, "POST", CANDIDATES, body=pair())["allocation_requests"] == []
     for consumer in gone:
-        assert planner.delete(f"/allocations/{consumer}").status_code == 204
-    first = ask(planner, "POST", CANDIDATES, body=pair())["allocation_requests"][0]
+        assert api.delete(f"/allocations/{consumer}").status_code == 204
+    first = ask(api, "POST", CANDIDATES, body=pair())["allocation_requests"][0]
     assert answer["candidate"] == first
 
 
-def test_no_room_is_made_in_trees_to_avoid(planner: Api) -> None:
-    spread(planner)
-    uuids = {name: uuid for uuid, name in names_of(planner).items()}
+def test_no_room_is_made_in_trees_to_avoid(api: Api) -> None:
+    spread(api)
+    uuids = {name: uuid for uuid, name in names_of(api).items()}
     for name in ("h1", "h2"):
-        answer, _gone = reclaimed(planner, {**pair(), "avoid": {"trees": [uuids[name]]}})
-        assert (answer["feasible"], names_of(planner)[answer["host"]]) == (True, {"h1": "h2", "h2": "h1"}[name])
+        answer, _gone = reclaimed(api, {**pair(), "avoid": {"trees": [uuids[name]]}})
+        assert (answer["feasible"], names_of(api)[answer["host"]]) == (True, {"h1": "h2", "h2": "h1"}[name])
 
 
-def test_what_fits_needs_nobody(planner: Api) -> None:
-    stored(planner.app, host("h1"))
-    answer, gone = reclaimed(planner, pair())
+def test_what_fits_needs_nobody(api: Api) -> None:
+    stored(api.app, host("h1"))
+    answer, gone = reclaimed(api, pair())
     assert (answer["feasible"], answer["host"], gone) == (True, None, set())
     assert answer["candidate"]["mappings"]["_G"]
 
 
-def test_only_what_lies_in_the_partition_counts(sharing: Callable[[FairShareSettings], Api]) -> None:
+def test_only_what_lies_in_the_partition_counts(app: Flask) -> None:
     """Ann holds all four GPUs; those outside the partition belong to nobody's share and are not reclaimed."""
     inside = new_uuid()
-    api = sharing(replace(PLANNER.fair_share, partition=inside))
+    api = with_settings(app, planner_yaml=f"{PLANNER_YAML}  partition: {inside}\n")
     stored(api.app, provider("h1", PGPU=2, aggregates="A"), provider("h2", PGPU=2), aggregates={"A": inside})
     held = [take(api, "ann", {name: {"PGPU": 1}}) for name in ("h1", "h1", "h2", "h2")]
     values = dict(zip(held, (9, 5, 1, 1), strict=True))
@@ -159,9 +139,8 @@ def test_only_what_lies_in_the_partition_counts(sharing: Callable[[FairShareSett
     assert names_of(api)[answer["host"]] == "h1"
 
 
-def test_consumer_types_share_as_projects_do(sharing: Callable[[FairShareSettings], Api]) -> None:
-    tree = tree_of([Queue("root/batch", (None, 1), ("BATCH",)), Queue("root/web", (None, 1), ("WEB",))])
-    api = sharing(FairShareSettings(classes=("PGPU",), queues=tree, leaves="consumer_type", keep_s=0))
+def test_consumer_types_share_as_projects_do(app: Flask) -> None:
+    api = with_settings(app, planner_yaml=TYPES)
     stored(api.app, provider("h1", PGPU=2))
     (uuid,) = names_of(api)
     consumers = [new_uuid(), new_uuid()]
@@ -177,12 +156,12 @@ def test_consumer_types_share_as_projects_do(sharing: Callable[[FairShareSetting
 
 
 @pytest.mark.parametrize("seed", [*range(10), 27, 65])
-def test_no_smaller_nor_cheaper_set_on_one_host_would_do(planner: Api, seed: int) -> None:
+def test_no_smaller_nor_cheaper_set_on_one_host_would_do(api: Api, seed: int) -> None:
     """Compared with every set of consumers on one host, on small clouds with switches, several queues and values."""
     rng = random.Random(seed)
     priority = rng.choice([None, None, 2])
     capacity = {f"h{number}": {"PGPU": 4, "VCPU": rng.choice([8, 9])} for number in range(2)}
-    stored(planner.app, *[host(name, vcpus=of["VCPU"]) for name, of in capacity.items()])
+    stored(api.app, *[host(name, vcpus=of["VCPU"]) for name, of in capacity.items()])
     places = {
         f"h{number}": [f"h{number}-s{switch}-g{g}" for switch in range(2) for g in range(2)] for number in range(2)
     }
@@ -193,7 +172,7 @@ def test_no_smaller_nor_cheaper_set_on_one_host_would_do(planner: Api, seed: int
         for place in rng.sample(gpus, rng.randint(2, 4)):
             project = rng.choice(["ann", "ann", "ann", "bob", "cat"] if priority is None else ["ann", "ann", "bob"])
             vcpus = rng.randint(1, 2)
-            consumer = take(planner, project, gpu(place, vcpus))
+            consumer = take(api, project, gpu(place, vcpus))
             on_host[name].append(consumer)
             owner[consumer], holds[consumer] = project, {"PGPU": 1, "VCPU": vcpus}
             values[consumer] = rng.randint(0, 3)
@@ -203,16 +182,17 @@ def test_no_smaller_nor_cheaper_set_on_one_host_would_do(planner: Api, seed: int
     gpus, body = rng.choice(requests(vcpus))
     task = {"PGPU": gpus, "VCPU": vcpus}
     more = {} if priority is None else {"priority": priority}
-    answer, gone = reclaimed(planner, body, values=values, **more)
+    answer, gone = reclaimed(api, body, values=values, **more)
 
     queue_of = {"ann": "root/a", "bob": "root/b", "cat": "root/c"}
-    root = TREE.tree([])
+    tree = planner_of(PLANNER_YAML).fair_share.queues
+    root = tree.tree([])
     totals = {name: sum(of[name] for of in capacity.values()) for name in task}
     entitled = {
         name: entitlements(
             root,
             totals[name],
-            {TREE.path_of(project): amount for project, amount in used[name].items()},
+            {tree.path_of(project): amount for project, amount in used[name].items()},
             {"root/c/cat": 10**9},
             name,
         )
@@ -240,7 +220,7 @@ def test_no_smaller_nor_cheaper_set_on_one_host_would_do(planner: Api, seed: int
         )
 
     def fits_without(consumers: list[str]) -> bool:
-        found = ask(planner, "POST", CANDIDATES, body={**body, "released": consumers, "limit": 1})
+        found = ask(api, "POST", CANDIDATES, body={**body, "released": consumers, "limit": 1})
         return bool(found["allocation_requests"])
 
     if fits_without([]):

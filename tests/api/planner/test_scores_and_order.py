@@ -18,7 +18,7 @@ from placement_scores import BREAKS_PROPORTION, SCORES_PATH, scores_body, weight
 from placement.allocators.ranking_profile import RankingProfile
 from placement.allocators.strategy_fit import Fit, Preference, Profile, Proportional, Sra
 from placement.settings import PlannerSettings
-from tests.api.conftest import Api, with_settings
+from tests.api.conftest import Api, planner_of, with_settings
 from tests.clouds import SHARES, allocate, provider
 from tests.planner_clouds import at_work, body_of, make_names, random_cloud, random_hosts, random_request
 from tests.planner_hosts import CANDIDATES
@@ -27,29 +27,22 @@ from tests.stored_clouds import stored
 
 pytestmark = pytest.mark.any_database
 
-LEAST, MOST = Preference("LeastAllocated"), Preference("MostAllocated")
-PROFILES = {
-    "least": RankingProfile("least", Profile(fit=Fit({"VCPU": LEAST, "DISK_GB": LEAST})), 0),
-    "most": RankingProfile("most", Profile(fit=Fit({"VCPU": MOST, "DISK_GB": MOST})), 0),
-    "both": RankingProfile(
-        "both",
-        Profile(
-            fit=Fit({"VCPU": LEAST, "DISK_GB": replace(MOST, weight=3)}),
-            sra=Sra({"PGPU": 1}, weight=5),
-            proportional=Proportional({"PGPU": {"DISK_GB": 10}}, exempt="own"),
-        ),
-        3,
-    ),
-    "kept": RankingProfile(
-        "kept",
-        Profile(
-            fit=Fit({"DISK_GB": LEAST, "PGPU": MOST}),
-            sra=Sra({"PGPU": 2, "DISK_GB": 1}),
-            proportional=Proportional({"PGPU": {"DISK_GB": 10}}, exempt="all", mode="filter"),
-        ),
-        1,
-    ),
-}
+PROFILES = planner_of("""
+default_profile: least
+profiles:
+  least: {fit: {resources: {VCPU: &least {type: LeastAllocated}, DISK_GB: *least}}}
+  most: {fit: {resources: {VCPU: &most {type: MostAllocated}, DISK_GB: *most}}}
+  both:
+    fit: {resources: {VCPU: *least, DISK_GB: {type: MostAllocated, weight: 3}}}
+    sra: {resources: {PGPU: 1}, weight: 5}
+    proportional: {reserve: {PGPU: {DISK_GB: 10}}, exempt: own}
+    compactness: {weight: 3}
+  kept:
+    fit: {resources: {DISK_GB: *least, PGPU: *most}}
+    sra: {resources: {PGPU: 2, DISK_GB: 1}}
+    proportional: {reserve: {PGPU: {DISK_GB: 10}}, exempt: all, mode: filter}
+    compactness: {weight: 1}
+""").profiles
 Request = dict[str, dict[str, int]]
 REQUESTS: list[Request] = [
     {"": {"VCPU": 2, "DISK_GB": 20}},
