@@ -67,7 +67,7 @@ def test_a_name_neither_runs_nor_hides_nor_turns_what_is_around_it(browser: Any,
             page.locator("main").inner_text()
             + seen.open("/providers?list=trees&kind=VCPU,MEMORY_MB,PGPU").locator("main").inner_text()
         )
-        for text in ("<b onclick=alert(1)>", "[U+202E]gpj.exe", "[U+200B][U+200B]", "a[U+0007]b", "x" * 200):
+        for text in ("<b onclick=alert(1)>", "[U+202E]gpj.exe", "[U+200B][U+200B]", "a[U+0007]b", HOSTILE[-1]):
             assert text in shown
         assert "\u202e" not in shown
         for link in page.locator("main th a").all():
