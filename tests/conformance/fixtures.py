@@ -7,13 +7,17 @@ number of writes: one for each inventory, one for its traits, one for each claim
 import os
 import uuid
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import ClassVar
 
+import yaml
 from gabbi import fixture
 
-from tests.clouds import Cloud, Provider, allocate, build, provider
-from tests.conformance.fixture_clouds import CLOUDS, NETWORK_SEGMENTS, SEGMENT_VARIABLES
+from tests.clouds import Cloud, Provider, allocate, build, provider, trees
 from tests.http_calls import Call, ask
+
+_TABLE = yaml.safe_load(Path(__file__).with_name("fixture_clouds.yaml").read_text(encoding="utf-8"))
+CLOUDS = {name: trees(written) for name, written in _TABLE.items()}
 
 RANDOM_NAMES = (
     *("RP_UUID", "RP_NAME", "RP_UUID1", "RP_NAME1", "RP_UUID2", "RP_NAME2", "PROJECT_ID", "ADMIN_PROJECT_ID"),
@@ -152,10 +156,9 @@ class GranularFixture(CloudFixture):
 class NeutronQoSMultiSegmentFixture(CloudFixture):
     """Four compute trees with network agents and bandwidth inventories."""
 
-    roots = NETWORK_SEGMENTS
+    roots = CLOUDS["network_segments"]
 
     def publish(self, cloud: Cloud) -> None:
-        for name, identity in cloud.providers.items():
-            os.environ[SEGMENT_VARIABLES[name]] = identity
+        os.environ.update(cloud.providers)
         # The reference's fixture publishes compute2's agent twice; the file's expectations are made for that.
         os.environ["compute3:sriov_agent"] = os.environ["compute2:sriov_agent"]  # noqa: SIM112
