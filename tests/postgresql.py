@@ -39,16 +39,14 @@ class PostgreSQL:
         return self._url(name)
 
     def rename(self, url: str, name: str) -> str:
-        """Rename a database, after disconnecting its clients; return its new URL."""
+        """Rename a database, after disconnecting its clients, who cannot come back meanwhile; return its new URL."""
         old = urlsplit(url).path[1:]
-        for last_try in (False, False, True):
-            self._execute(f"SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '{old}'")
-            try:
-                self._execute(f"ALTER DATABASE {old} RENAME TO {name}")
-                break
-            except psycopg.errors.ObjectInUse:  # a background thread had reconnected in between
-                if last_try:
-                    raise
+        self._execute(
+            f"ALTER DATABASE {old} ALLOW_CONNECTIONS false",
+            f"SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '{old}'",
+            f"ALTER DATABASE {old} RENAME TO {name}",
+            f"ALTER DATABASE {name} ALLOW_CONNECTIONS true",
+        )
         return self._url(name)
 
     def client_pids(self, name: str) -> list[int]:

@@ -75,58 +75,11 @@ def test_before_candidates_could_be_asked_for_a_query_is_read_at_the_newest_micr
     assert placement.run("explain", "--microversion", "1.5", QUERY).stdout == placement.run("explain", QUERY).stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("resources=CUSTOM_NOTHING:1",), "No such resource class CUSTOM_NOTHING."),
-        (("--url", "http://127.0.0.1:9", "resources=VCPU:1"), "The server cannot be reached: "),
-        (("--microversion", "1.99", "resources=VCPU:1"), "Unacceptable version header: 1.99"),
-        (("--microversion", "1.10", QUERY), "Additional properties are not allowed ('required' was unexpected)"),
-    ],
-)
-def test_what_cannot_be_explained_is_told_in_one_sentence(placement: Command, cloud: str, arguments, message):
-    done = placement.run("explain", *arguments)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-URLS = (
-    "127.0.0.1:8778",
-    "localhost",
-    "ftp://127.0.0.1",
-    "http://",
-    "",
-    "http://[::1",
-    "http://here:port",
-    "http://a b",
-)
-WRONG = [(("--url", url), f"'--url': {url!r} is not the URL of a server, such as http://") for url in URLS]
-TOKEN = (
-    ("--url", "http://127.0.0.1:9", "--token", "a\nb"),
-    "'--token': A token consists of printable ASCII characters.",
-)
-
-
-@pytest.mark.parametrize(("options", "message"), [*WRONG, TOKEN])
-def test_what_is_no_url_or_token_is_told(placement: Command, options: tuple[str, ...], message: str):
-    done = placement.run("explain", *options, QUERY)
-    assert done.returncode == 2
-    assert f"Invalid value for {message}" in done.stderr
-
-
 def test_a_query_is_sent_with_whatever_it_contains(placement: Command):
     with placement.running("serve", "--port", "0") as server:
         query = "resources=VCPU:1 ,MEMORY_MB:1&required=CUSTOM_É%2CHW_NUMA_ROOT"
         done = placement.run("explain", "--url", server.url(), query)
     assert "No such trait(s): CUSTOM_É" in done.stderr
-
-
-def test_without_a_database_there_is_nothing_to_explain(placement: Command):
-    done = placement.run("explain", "resources=VCPU:1")
-    assert done.returncode == 1
-    assert done.stderr.startswith("Error: There is no database file ")
-    assert not [*placement.home.rglob("*.sqlite")]
 
 
 def test_names_of_providers_cannot_move_the_cursor():

@@ -36,11 +36,6 @@ def test_flavors_are_counted(placement: Command, cloud: str) -> None:
     assert ["none", "0", "0", "0", "...................."] in rows
 
 
-@pytest.mark.parametrize("arguments", [[], ["resources=VCPU:1", "--flavors"]])
-def test_either_a_query_or_the_flavors_are_asked_for(placement: Command, arguments: list[str]) -> None:
-    assert "either a query or --flavors" in placement.run("headroom", *arguments).stderr
-
-
 def test_without_flavors_the_command_says_how_to_get_some(placement: Command, cloud: str) -> None:
     assert "placement flavors import" in placement.run("headroom", "--flavors").stderr
 
@@ -114,11 +109,3 @@ def test_a_bad_flavor_is_left_out_with_its_reason(placement: Command, bad: objec
     name = "flavor 1" if "name" in reason else "bad"
     assert (done.returncode, done.stdout) == (0, f"flavors:\n  m1.tiny: {TINY}\n")
     assert done.stderr == f"{name}: left out: {reason}\n"
-
-
-@pytest.mark.parametrize("text", ["{", "[1]", "[]"])
-def test_a_file_without_flavors_is_refused(placement: Command, text: str) -> None:
-    (placement.home / "flavors.json").write_text(text)
-    done = placement.run("flavors", "import", "flavors.json")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.splitlines()[-1].startswith("Error: ")

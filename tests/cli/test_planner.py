@@ -15,26 +15,6 @@ def test_the_sample_is_valid(placement: Command) -> None:
     assert found.stdout.startswith(f"{SAMPLE} is valid.\n  profiles: default")
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        (b"levels:\n  numa: HW_NUMA_ROOT\nprofils: {}\n", "planner.yaml, line 3: expected one of the keys levels, "),
-        (b"levels: [\n", "planner.yaml, line 2: expected YAML: "),
-        (
-            b"flavors:\n  small: resources=VCPU:1\n  large: resources=VCPU\n",
-            "planner.yaml, line 3: flavors.large: Badly formed resources parameter.",
-        ),
-        (b"flavors:\n  none: {}\n", "planner.yaml, line 2: flavors.none: There must be at least one resources"),
-        (b"\x00\xff\xfe", "planner.yaml is not a text file: expected YAML in UTF-8."),
-    ],
-)
-def test_what_is_wrong_is_told_with_its_line(placement: Command, text: bytes, sentence: str) -> None:
-    (placement.home / "planner.yaml").write_bytes(text)
-    found = placement.run("planner", "check", "planner.yaml")
-    assert found.returncode == 1
-    assert sentence in found.stderr
-
-
 @pytest.mark.parametrize("text", ["", "# nothing yet\n"])
 def test_an_empty_file_is_the_defaults(placement: Command, text: str) -> None:
     (placement.home / "planner.yaml").write_text(text)
@@ -59,11 +39,3 @@ def test_names_are_imported_from_keystones_lists(placement: Command) -> None:
     (placement.home / "names.yaml").write_text(done.stdout)
     (placement.home / "planner.yaml").write_text("names: names.yaml\n")
     assert "names: 2 projects, 1 users" in placement.run("planner", "check", "planner.yaml").stdout
-
-
-@pytest.mark.parametrize("text", ["{", "[1]", '[{"ID": "a"}]', "5"])
-def test_what_is_no_list_of_names_is_told(placement: Command, text: str) -> None:
-    (placement.home / "projects.json").write_text(text)
-    done = placement.run("names", "import", "--projects", "projects.json")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "projects.json is not a list with ID and Name in JSON." in done.stderr

@@ -22,13 +22,6 @@ def test_a_quick_run_compares_all_policies_and_draws_curves(placement: Command, 
     assert len(list(ElementTree.parse(file).iter("{http://www.w3.org/2000/svg}polyline"))) == 2 * len(policies(1))
 
 
-@pytest.mark.parametrize("load", ["0", "nan", "inf", "x"])
-def test_a_load_that_makes_no_sense_is_refused(placement: Command, load: str):
-    done = placement.run("simulate", "--gpu-load", load)
-    assert done.returncode == 2
-    assert "Invalid value for '--gpu-load'" in done.stderr
-
-
 def test_a_trace_is_packed_by_each_policy_beside_what_was_published(placement: Command, tmp_path: Path):
     (tmp_path / "node_list_all_node.csv").write_text(
         "cpu_milli,memory_mib,gpu,model\n96000,2048,2,T4\n96000,2048,1,G2\n"
@@ -52,22 +45,6 @@ def test_a_trace_is_packed_by_each_policy_beside_what_was_published(placement: C
     assert len(list(ElementTree.parse(file).iter("{http://www.w3.org/2000/svg}polyline"))) == 6
 
 
-def test_published_results_that_cannot_be_read_are_named_before_the_work(placement: Command, tmp_path: Path):
-    (tmp_path / "hosts.csv").write_text("host,devices,kind\nh1,1,T4\n")
-    (tmp_path / "tasks_default.csv").write_text("devices,share,kinds\n1,1000,\n")
-    (tmp_path / "published_allocation.csv").write_text("workload,policy,arrived_percent,mean\ndefault,FGD,x,95.23\n")
-    done = placement.run("simulate", "--trace", str(tmp_path))
-    assert (done.returncode, done.stdout) == (1, "")
-    assert f"{tmp_path}: a row of published_allocation.csv cannot be read: " in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_a_folder_without_a_trace_is_named(placement: Command, tmp_path: Path):
-    done = placement.run("simulate", "--trace", str(tmp_path))
-    assert done.returncode == 1
-    assert "node_list_all_node.csv" in done.stderr
-
-
 def own_trace(folder: Path, tasks: str, *, of_host: str = "0,,16,64", columns: str = "") -> None:
     """Write a trace in the plain form with two equal hosts."""
     (folder / "hosts.csv").write_text(f"host,devices,kind,VCPU,MEMORY_GB\nh1,{of_host}\nh2,{of_host}\n")
@@ -87,49 +64,3 @@ def test_a_trace_without_devices_is_packed_by_what_is_asked_for_most(
     assert ("Percent of MEMORY_GB allocated" in done.stdout) == (not times)
     (row,) = [line.split() for line in done.stdout.splitlines() if line.startswith("default")][:1]
     assert row[2:5] == (["100.00", "25.00", "25.00"] if times else ["100.00", "100.00", "100.00"])
-
-
-@pytest.mark.parametrize("of_task", ["0,0,,0,0", "1,1000,,0,0"])
-def test_a_trace_that_asks_for_nothing_that_hosts_have_is_refused_at_once(
-    placement: Command, tmp_path: Path, of_task: str
-):
-    own_trace(tmp_path, f"{of_task}\n")
-    done = placement.run("simulate", "--trace", str(tmp_path))
-    assert (done.returncode, done.stderr) == (1, "Error: Tasks must ask for something that hosts have.\n")
-
-
-@pytest.mark.parametrize("times", ["9,5", "0,nan", "0,inf"])
-def test_a_task_that_goes_before_it_comes_is_named_by_its_line(placement: Command, tmp_path: Path, times: str):
-    own_trace(tmp_path, f"0,0,,1,1,0,4\n0,0,,1,1,{times}\n", columns=",comes,goes")
-    done = placement.run("simulate", "--trace", str(tmp_path), "--departures")
-    assert done.returncode == 1
-    assert "tasks_default.csv cannot be read: line 3: goes is " in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("options", "unused"),
-    [
-        (["--quick"], "--quick has no effect on a trace."),
-        (["--gpu-load", "0.9"], "--gpu-load has no effect on a trace."),
-        (["--cpu-load", "0.5"], "--cpu-load has no effect on a trace."),
-        (["--departures", "--seeds", "5"], "--seeds has no effect on a trace whose tasks come and go."),
-    ],
-)
-def test_options_that_have_no_effect_on_a_trace_are_refused(
-    placement: Command, tmp_path: Path, options: list[str], unused: str
-):
-    done = placement.run("simulate", "--trace", str(tmp_path), *options)
-    assert done.returncode == 2
-    assert unused in done.stderr
-
-
-def test_a_drawing_that_cannot_be_written_is_refused_before_the_work(placement: Command):
-    done = placement.run("simulate", "--svg", "nowhere/curves.svg")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "Error: nowhere/curves.svg cannot be used: No such file or directory.\n"
-
-
-def test_what_is_about_a_trace_wants_one(placement: Command):
-    done = placement.run("simulate", "--departures")
-    assert done.returncode == 2
-    assert "name its folder with --trace" in done.stderr
