@@ -22,7 +22,8 @@ from placement.services.inventories import put_inventories
 from placement.store import allocations as store
 from placement.store.connection.database import Transaction, reads_once, writes
 from placement.store.consumers import delete_consumers, lock_consumers
-from placement.store.locks import locks_known, pass_write_gate
+from placement.store.locks import pass_write_gate
+from placement.store.names import locks_known
 from placement.store.providers import lock_providers
 from placement.store.resource_classes import claimed_class_ids
 
@@ -126,7 +127,7 @@ def reshape(
         # The reference replaces inventories in two steps, and clients expect both increments of the generation.
         store.advance_providers(tx, [provider.id], steps=2 if new.inventories else 1)
     # Last, and by name: the new inventories may have created, enlarged or moved locks.
-    refuse_held_places(tx, claims, situation, locks=locks_known(tx, locks))
+    refuse_held_places(tx, claims, situation, locks=locks_known(tx.names, tx.connection, locks))
 
 
 def _check_provider(provider_uuid: str, new: ReshapedInventories, situation: Situation) -> None:

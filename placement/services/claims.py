@@ -28,7 +28,8 @@ from placement.store.consumers import (
     lock_consumers,
     owner_ids,
 )
-from placement.store.locks import ExclusivePlace, UsedLocks, held_around, pass_write_gate
+from placement.store.locks import ExclusivePlace, held_around, pass_write_gate
+from placement.store.names import UsedLocks
 from placement.store.providers import LockedProvider, lock_providers, lock_providers_by_uuid, providers_by_uuid
 from placement.store.search.names import named_providers, parents_in
 

@@ -16,7 +16,7 @@ from placement.domain.tree import PlaceLock
 from placement.store.connection.database import Transaction
 from placement.store.connection.statements import KeyedStatement, PreparedStatement, chunks, row_insert, row_update
 from placement.store.journal.triggers import have_changed, revision_column
-from placement.store.locks import UsedLocks, lock_columns, lock_values, used_locks
+from placement.store.names import UsedLocks, lock_columns, lock_values, used_locks
 from placement.store.stock import STEP_SIZE, StockSource
 from placement.store.tables import (
     allocations,

@@ -4,21 +4,20 @@ Whoever takes a place exclusively locks all providers below it first (``services
 anyone who has locked one of them sees the lock here.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, bindparam, exists, select, text
+from sqlalchemy import Connection, bindparam, select, text
 
-from placement.domain.tree import PlaceLock
 from placement.store.connection.database import Transaction
 from placement.store.connection.statements import KeyedStatement, PreparedStatement
 from placement.store.kept_usage import GATE_SETTING, WRITE_GATE_KEY
+from placement.store.names import UsedLocks
 from placement.store.stock import stock_by_tree
-from placement.store.tables import inventories, resource_classes, resource_provider_traits, resource_providers, traits
+from placement.store.tables import resource_provider_traits, resource_providers, traits
 
 _RP = resource_providers.c
-_INV = inventories.c
 
 
 class ExclusivePlace(NamedTuple):
@@ -34,42 +33,6 @@ class ExclusivePlace(NamedTuple):
     def lock(self) -> tuple[int, int]:
         """The locking inventory, as provider and class."""
         return self.id, self.class_id
-
-
-UsedLocks = Mapping[int, str | None]
-"""Maps the ids of lock classes that have inventory to the trait of their level, as in PlaceLock."""
-
-
-def lock_columns(number: int) -> list[ColumnElement[Any]]:
-    """Return a column for each of ``number`` classes: its id, or NULL if no provider has inventory of it.
-
-    They are added to a statement that runs anyway. ``lock_values`` binds the names of the classes.
-    """
-    return [
-        select(resource_classes.c.id)
-        .where(
-            resource_classes.c.name == bindparam(f"lock_{index}"),
-            exists().where(_INV.resource_class_id == resource_classes.c.id),
-        )
-        .scalar_subquery()
-        for index in range(number)
-    ]
-
-
-def lock_values(locks: Sequence[PlaceLock]) -> dict[str, str]:
-    """Return the parameters of ``lock_columns``."""
-    return {f"lock_{index}": lock.resource_class for index, lock in enumerate(locks)}
-
-
-def used_locks(locks: Sequence[PlaceLock], columns: Sequence[int | None]) -> UsedLocks:
-    """Return the locks in use, given the values of ``lock_columns``."""
-    return {id_: lock.trait for lock, id_ in zip(locks, columns, strict=True) if id_ is not None}
-
-
-def locks_known(tx: Transaction, locks: Sequence[PlaceLock]) -> UsedLocks:
-    """Return the locks whose classes exist, whether or not there is inventory of them."""
-    ids = tx.names.classes.ids(tx.connection, {lock.resource_class for lock in locks}) if locks else {}
-    return {ids[lock.resource_class]: lock.trait for lock in locks if lock.resource_class in ids}
 
 
 def held_around(tx: Transaction, locks: UsedLocks, providers: Collection[int]) -> list[ExclusivePlace]:

@@ -1,20 +1,22 @@
 """Translate names of resource classes and traits into ids and back.
 
 Standard names never change their ids, so these are cached. Any server on this database may delete and recreate a custom
-name, so those are looked up in each transaction: once in a snapshot, each time in one that writes.
+name, so those are looked up in each transaction: once in a snapshot, each time in one that writes. Of lock classes it
+matters whether any provider has inventory of them, which a statement that runs anyway tells along.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import os_resource_classes
 import os_traits
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import ColumnElement, Connection, Table, bindparam, exists, select
 
+from placement.domain.tree import PlaceLock
 from placement.store.connection.statements import KeyedStatement
-from placement.store.tables import resource_classes
+from placement.store.tables import inventories, resource_classes
 from placement.store.tables import traits as traits_table
 
 LOG = logging.getLogger(__name__)
@@ -102,3 +104,39 @@ class Names:
     def in_snapshot(self) -> "Names":
         """Return the same tables for one snapshot, where nothing is looked up twice."""
         return Names(_TableInSnapshot(self.classes), _TableInSnapshot(self.traits))
+
+
+UsedLocks = Mapping[int, str | None]
+"""Maps the ids of lock classes that have inventory to the trait of their level, as in PlaceLock."""
+
+
+def lock_columns(number: int) -> list[ColumnElement[Any]]:
+    """Return a column for each of ``number`` classes: its id, or NULL if no provider has inventory of it.
+
+    They are added to a statement that runs anyway. ``lock_values`` binds the names of the classes.
+    """
+    return [
+        select(resource_classes.c.id)
+        .where(
+            resource_classes.c.name == bindparam(f"lock_{index}"),
+            exists().where(inventories.c.resource_class_id == resource_classes.c.id),
+        )
+        .scalar_subquery()
+        for index in range(number)
+    ]
+
+
+def lock_values(locks: Sequence[PlaceLock]) -> dict[str, str]:
+    """Return the parameters of ``lock_columns``."""
+    return {f"lock_{index}": lock.resource_class for index, lock in enumerate(locks)}
+
+
+def used_locks(locks: Sequence[PlaceLock], columns: Sequence[int | None]) -> UsedLocks:
+    """Return the locks in use, given the values of ``lock_columns``."""
+    return {id_: lock.trait for lock, id_ in zip(locks, columns, strict=True) if id_ is not None}
+
+
+def locks_known(names: Names, connection: Connection, locks: Sequence[PlaceLock]) -> UsedLocks:
+    """Return the locks whose classes exist, whether or not there is inventory of them."""
+    ids = names.classes.ids(connection, {lock.resource_class for lock in locks}) if locks else {}
+    return {ids[lock.resource_class]: lock.trait for lock in locks if lock.resource_class in ids}

@@ -20,7 +20,7 @@ from placement.domain.tree import PlaceLock
 from placement.errors import Invalid
 from placement.store.connection.database import Transaction
 from placement.store.connection.statements import PreparedScalars, PreparedStatement, RowsByIds, Values
-from placement.store.locks import UsedLocks, lock_columns, lock_values, used_locks
+from placement.store.names import UsedLocks, lock_columns, lock_values, used_locks
 from placement.store.search.cloud_rows import HAS_ROOT
 from placement.store.stock import StockSource
 from placement.store.tables import (
