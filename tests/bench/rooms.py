@@ -136,9 +136,9 @@ def walks(send: Send, *, locks: bool) -> Iterator[tuple[str, Walk]]:
             yield f"{age} planner candidates", walked(send, ("POST", f"{PLANNER}/candidates", {**PAIRS, "limit": 2}))
             yield f"{age} planner claim", walked(send, ("POST", f"{PLANNER}/claims", {**PAIRS, "consumer": consumer()}))
             yield f"{age} explanation", walked(send, ("GET", f"{PLANNER}/explain?{FULL}", None))
-            for name, asked in (("headroom", f"resources=PGPU:{amount // 1024}"), ("headroom, pairs", PAIRS)):
-                counted = {"requests": {name: asked}}
-                yield f"{age} {name}", walked(send, ("POST", f"{PLANNER}/headroom", counted))
+            yield f"{age} headroom", walked(send, ("GET", f"{PLANNER}/headroom?resources=PGPU:{amount // 1024}", None))
+            counted = {"requests": {"pairs": PAIRS}}
+            yield f"{age} headroom, pairs", walked(send, ("POST", f"{PLANNER}/headroom", counted))
 
 
 def _where(code: CodeType) -> str:
