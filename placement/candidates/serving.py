@@ -328,6 +328,43 @@ def withheld(columns: CloudColumns, sets: ProviderSets, locks: Mapping[int, int 
     return columns.providers.inside(places)
 
 
+class SplitAmount(NamedTuple):
+    """An amount that single providers cannot give, even if they were empty: eight GPUs with a provider each.
+
+    ``largest`` is the most that one provider could give: of the ``trees`` that have enough free, but on several
+    providers, or else of the cloud. ``is_everywhere``: no provider of the cloud could give the amount.
+    """
+
+    resource_class: str
+    amount: int
+    largest: int
+    trees: int
+    is_everywhere: bool
+
+
+def split_amounts(
+    plan: Plan, columns: CloudColumns, class_ids: Mapping[str, int], *, sharing: Ints
+) -> Iterator[SplitAmount]:
+    """Yield the largest amount of each class that a plan asks of one provider, if it is split and nobody shares it."""
+    portions = [portion for slot in plan.slots for portion in slot.resources]
+    for name, amount in {name: max(n for key, n in portions if key == name) for name, _amount in portions}.items():
+        stock = columns.stock(class_ids[name])
+        largest = np.minimum(np.maximum(0, np.trunc(stock.capacity)).astype(np.int64), stock.max_unit)
+        if not largest.any() or (len(sharing) and (largest[np.isin(stock.at, sharing)] >= amount).any()):
+            continue
+        best = np.zeros(len(columns.providers.roots), dtype=np.int64)
+        np.maximum.at(best, columns.providers.trees[stock.at], largest)
+        is_split = best < amount
+        if is_split.any():
+            # Trees have the amount free, on however many providers.
+            free = np.maximum(0, np.trunc(stock.capacity).astype(np.int64) - stock.used)
+            is_split &= np.bincount(columns.providers.trees[stock.at], free, len(best)) >= amount
+        is_everywhere = int(best.max()) < amount
+        if is_everywhere or is_split.any():
+            limits = best[is_split] if is_split.any() else best
+            yield SplitAmount(name, amount, int(limits.max()), int(np.count_nonzero(is_split)), is_everywhere)
+
+
 def _owners(stock: StockColumns, at: Ints | None) -> tuple[Ints, Any]:
     """Return which providers at some positions, or of all, have an inventory, and where it stands among the stock."""
     if at is None:

@@ -92,7 +92,7 @@ class FlavorHeadroom:
         names = {label: self._names_of(kind) for label, kind in KINDS.items()} if self._settings.by_hypervisor else {}
         for name, counted in counts.rooms.items():
             flavor, public = name.translate(ESCAPES), name not in self._planner.private_flavors
-            yield f'{TOTAL}{{flavor_name="{flavor}",public="{public}"}} {counted.copies.least}\n'
+            yield f'{TOTAL}{{flavor_name="{flavor}",public="{public}"}} {counted.headroom.copies.least}\n'
             for root, copies in counted.trees:
                 host = counts.providers[root].name.translate(ESCAPES)
                 labels = "".join([f',{label}="{of_hosts.get(root, "")}"' for label, of_hosts in names.items()])

@@ -156,7 +156,7 @@ def _flavors(call: Call) -> list[FlavorRoom] | None:
     except Invalid:
         return []
     return [
-        FlavorRoom(name, query, room.copies, room.headroom, message_of(room.headroom))
+        FlavorRoom(name, query, room.headroom.copies, room.headroom, message_of(room.headroom))
         for name, query in flavors.items()
         for room in [rooms.rooms[name]]
     ]

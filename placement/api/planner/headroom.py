@@ -82,7 +82,7 @@ def count(call: Call) -> Response:
     )
     answer: HeadroomJson = {
         "headroom": {name: counted_json(counted, counts) for name, counted in counts.rooms.items()},
-        "complete": all(counted.copies.is_exact for counted in counts.rooms.values()),
+        "complete": all(counted.headroom.copies.is_exact for counted in counts.rooms.values()),
     }
     if counts.mix is not None:
         answer["mix"] = _copies(counts.mix)
@@ -90,7 +90,7 @@ def count(call: Call) -> Response:
         if isinstance(written, dict) and (ignored := ignored_in(settings, written)):
             answer["headroom"][name]["ignored"] = ignored
     if taken is not None:
-        copies = {name: room.copies for name, room in counts.rooms.items()}
+        copies = {name: room.headroom.copies for name, room in counts.rooms.items()}
         for name, rooms in by_share(call.database, call.server.usage_cache, copies, taken).items():
             answer["headroom"][name]["shares"] = [
                 {"path": room.path, **named(room.member, settings.fair_share), **_copies(room.copies)}
@@ -176,7 +176,7 @@ def counted_json(counted: RequestRoom, rooms: Headrooms) -> HeadroomJson:
     """Return the headroom of one request."""
     room = counted.headroom
     return {
-        **_copies(counted.copies),
+        **_copies(room.copies),
         "trees_with_room": room.with_room,
         "trees_without_room": room.without_room,
         "lacking": [{"resource_classes": list(names), "trees": trees} for names, trees in room.lacking.items()],

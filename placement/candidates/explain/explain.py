@@ -27,7 +27,6 @@ from placement.candidates.explain.explanation import (
     NearMiss,
     Remainder,
     any_of_value,
-    split_amounts,
     traits_condition,
 )
 from placement.candidates.explain.masks import NOBODY, CloudMasks, ConditionMasks, MaskedDemand
@@ -42,6 +41,7 @@ from placement.candidates.explain.partial_search import (
     with_traits_apart,
     without,
 )
+from placement.candidates.serving import split_amounts
 from placement.cloud.providers import Flags, Ints, places_in
 from placement.domain.search_plan import Plan, plan_for
 

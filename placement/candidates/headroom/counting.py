@@ -1,42 +1,226 @@
-"""Counts how many copies of one request fit into every tree of a cloud, and into all of them together.
+"""Counts how many copies of one request fit into the trees of each form, by a formula where one is exact.
 
-Formulas count where they are exact. Elsewhere the ways to serve it in trees of a form are composed and packed.
+Slots compete if they may take the same class from the same provider, or must not meet there (isolate, or one group
+served by several providers). Slots that do not compete are counted separately, because any of their options combine.
+Competing slots that are alike are counted by Hall's condition. A same_subtree is counted region by region, if its
+regions have no provider in common. Everything else gets an upper bound, and its ways are packed (``ways``).
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import combinations
 
 import numpy as np
 
 from placement.allocators import Budget
-from placement.allocators.bundle_packing import Bundle, BundlePacking, Copies, drawn, exactly, undominated
-from placement.candidates.compose.slots import RequestBudget, SlotComposer
-from placement.candidates.headroom.division import Formula, OpenSlot, formula_for, least, open_slots
 from placement.candidates.headroom.forms import (
     ENDLESS,
     Cell,
     ClassAmounts,
     CloudInForms,
+    OpenSlot,
     OptionRows,
     TreeForm,
     TreesOfForm,
 )
+from placement.candidates.headroom.ways import MAX_CHOICES_IN_ALL, Ways
 from placement.candidates.serving import Serving
-from placement.cloud.providers import Flags, Ints, distinct_rows
-from placement.domain.search_plan import Choice, Demand, Plan
-from placement.domain.tree import Tree
+from placement.cloud.providers import Flags, Ints
+from placement.domain.search_plan import Demand, Plan
 
-MAX_CHOICES = 5_000
-"""How many ways to serve a request in a tree are considered."""
+MAX_SETS = 6
+"""With more distinct sets of places than this, not all combinations of alike slots are checked."""
 
-MAX_BUNDLES = 250
-"""How many of them are compared, those that take least; each that is packed is a level of the search."""
+FormulaPart = Callable[[TreesOfForm], Ints]
+"""Something that bounds the number of copies: how many it allows in each tree."""
 
-MAX_CHOICES_IN_ALL = 50_000
-"""The same over all forms of trees, for one request; in further ones, the ways remain unknown."""
 
-STEPS_OF_A_TREE = 5_000
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """How many copies fit into a tree: every copy needs each part, and each pooled slot, which competes with no other.
+
+    ``mixed`` are sets of competing slots that ask different things and are tied to no others; the parts only bound
+    them. ``is_exact`` tells whether the count is exact, mixed slots aside; otherwise it is an upper bound.
+    """
+
+    parts: tuple[FormulaPart, ...]
+    pooled: tuple[OpenSlot, ...] = ()
+    mixed: tuple[tuple[int, ...], ...] = ()
+    is_exact: bool = True
+
+    def alone(self, trees: TreesOfForm) -> Ints:
+        """Return how many fit into each tree, if it has all pools to itself."""
+        return least([*self.parts, *[slot.copies for slot in self.pooled]])(trees)
+
+
+def least(parts: Sequence[FormulaPart]) -> FormulaPart:
+    """Return what the scarcest of some parts allows: every copy needs each."""
+
+    def copies(trees: TreesOfForm) -> Ints:
+        scarcest: Ints = np.minimum.reduce([np.full(len(trees.starts), ENDLESS), *[part(trees) for part in parts]])
+        return scarcest
+
+    return copies
+
+
+def open_slots(plan: Plan, classes: Mapping[str, int], rows: OptionRows) -> list[OpenSlot]:
+    """Return the slots of a plan with their options, given the ids of classes by name."""
+    counted = Counter([slot.suffix for slot in plan.slots if slot.is_granular])
+    isolate = plan.request.isolate
+    return [
+        OpenSlot(
+            number,
+            slot.suffix,
+            tuple([(classes[name], amount) for name, amount in slot.resources]),
+            tuple(rows[slot.demand]),
+            ("" if isolate else slot.suffix) if slot.is_granular and (isolate or counted[slot.suffix] > 1) else None,
+        )
+        for number, slot in enumerate(plan.slots)
+    ]
+
+
+class FormulaMaker:
+    """Makes the formula of a plan for a form, given its slots."""
+
+    def __init__(self, plan: Plan, slots: Sequence[OpenSlot], form: TreeForm) -> None:
+        self._plan = plan
+        self._slots = slots
+        self._form = form
+        is_flat = len(form.parents) == 1 and not form.pools
+        self._is_exact = plan.request.combines_nested or len(slots) == 1 or is_flat
+
+    def formula(self, met: Mapping[int, int]) -> Formula:
+        """Return the formula, given the trait sets that providers meet, as bits."""
+        of_subtrees = [[slot for slot in self._slots if slot.suffix in tie] for tie in self._plan.request.same_subtree]
+        tied = [members for members in of_subtrees if len(members) > 1]
+        parts = [self._region_sums(members) for members in tied]
+        in_any = [slot for members in tied for slot in members]
+        untied = [slot for slot in self._slots if slot not in in_any]
+        pairs = [(slot, rival) for members in tied for slot in members for rival in self._slots if rival not in members]
+        if len({slot.number for slot in in_any}) < len(in_any) or any([slot.competes(rival) for slot, rival in pairs]):
+            self._is_exact = False
+        pooled, mixed = [], []
+        for cluster in _clusters(untied):
+            if _is_mixed(cluster):
+                mixed.append(tuple([slot.number for slot in cluster]))
+            if len(cluster) == 1 and min(cluster[0].places) < 0:
+                pooled += cluster
+            else:
+                parts += self._of_cluster(cluster)
+        # A slot with options in two trees is counted exactly only if it competes with no other.
+        if len(pooled) < sum([min(slot.places) < 0 for slot in self._slots]):
+            self._is_exact = False
+        # Every choice meets the trait sets of the unsuffixed group if one slot always does.
+        all_sets = (1 << len(self._plan.trait_sets)) - 1
+        loose = [slot.places for slot in self._slots if not slot.suffix]
+        has_traits = not all_sets or any([all([met.get(place) == all_sets for place in places]) for places in loose])
+        return Formula(tuple(parts), tuple(pooled), tuple(mixed), is_exact=self._is_exact and has_traits)
+
+    def _region_sums(self, members: Sequence[OpenSlot]) -> FormulaPart:
+        """Return how many copies of tied slots fit: the sum over the heads that all of them may lie below."""
+        regions: dict[int, list[tuple[int, ...]]] = {}
+        for head in sorted({place for slot in members for place in slot.places}):
+            rows = [tuple([place for place in slot.places if head in self._form.above(place)]) for slot in members]
+            if all(rows):
+                regions[head] = rows
+        heads = regions.keys()
+        is_apart = not any([set(self._form.above(head)) & heads - {head} for head in heads])
+        if is_apart and all([(head,) in rows for head, rows in regions.items()]):
+            of_regions = [self._least(members, rows) for rows in regions.values()]
+            return lambda trees: trees.summed([part(trees) for part in of_regions])
+        self._is_exact = False
+        rows = [tuple(sorted({*()}.union(*of_slot))) for of_slot in zip(*regions.values(), strict=True)]
+        return self._least(members, rows) if regions else lambda trees: trees.summed(())
+
+    def _least(self, members: Sequence[OpenSlot], rows: Sequence[tuple[int, ...]]) -> FormulaPart:
+        competing = _clusters([replace(slot, places=row) for slot, row in zip(members, rows, strict=True)])
+        self._is_exact = self._is_exact and not any([_is_mixed(cluster) for cluster in competing])
+        return least([part for cluster in competing for part in self._of_cluster(cluster)])
+
+    def _of_cluster(self, cluster: Sequence[OpenSlot]) -> list[FormulaPart]:
+        """Return bounds on competing slots: a single, exact part if they are alike."""
+        if len(cluster) == 1:
+            return [cluster[0].copies]
+        alike: dict[ClassAmounts, list[OpenSlot]] = {}
+        for slot in cluster:
+            alike.setdefault(slot.amounts, []).append(slot)
+        parts = [self._alike(slots) for slots in alike.values()]
+        # Of slots that differ, all that is free of a class is a bound for the class.
+        amounts = Counter[int]()
+        for slot in cluster if _is_mixed(cluster) else ():
+            amounts.update(dict(slot.amounts))
+        return parts + [_sum_of_class(cluster, *total) for total in amounts.items()]
+
+    def _alike(self, slots: Sequence[OpenSlot]) -> FormulaPart:
+        places, amounts = sorted({place for slot in slots for place in slot.places}), slots[0].amounts
+        # By place, how many slots of one copy it may take: together they are one allocation.
+        per_place = dict.fromkeys(places, len(self._slots))
+        if slots[0].isolation is not None and len({slot.isolation for slot in slots}) == 1:
+            per_place = dict.fromkeys(places, 1)
+        elif amounts:
+            units = self._form.max_units
+            own = [place for place in places if place >= 0]
+            per_place |= {place: min([units[place, name] // amount for name, amount in amounts]) for place in own}
+        rows = Counter([frozenset(slot.places) for slot in slots])
+        self._is_exact = self._is_exact and len(rows) <= MAX_SETS
+        return _copies_of_alike(rows, per_place, amounts)
+
+
+def _copies_of_alike(
+    rows: Mapping[frozenset[int], int], per_place: Mapping[int, int], amounts: ClassAmounts
+) -> FormulaPart:
+    """Return how many copies can have all of their slots, if these compete and ask the same.
+
+    ``n`` copies can be placed if and only if, for every set T of slots, the places that T may use have room:
+    ``|T| n <= sum of min(room, n per_place)`` over these places, where a place has ``room`` for so many slots in all.
+    This is Hall's condition for slots that are needed n times each; by Koenig's edge colouring of bipartite graphs,
+    the result divides into n copies, none with more than ``per_place`` in one place. With more than ``MAX_SETS`` rows,
+    not all sets are looked at, and it is an upper bound. ``rows`` has the number of slots by their places.
+    """
+    unions = {*rows, frozenset[int]().union(*rows)}
+    for places in rows if len(rows) <= MAX_SETS else ():
+        unions |= {places | covered for covered in unions}
+    together = [(sum([slots for places, slots in rows.items() if places <= union]), sorted(union)) for union in unions]
+
+    def copies_of(slots: int, places: Collection[int], room: Mapping[int, Ints]) -> Ints:
+        fitting: Ints = np.minimum(np.add.reduce([room[place] for place in places]) // slots, ENDLESS)
+        # The estimate only shrinks and never drops below the answer, so its first fixed point is the largest solution.
+        while True:
+            usable = [np.minimum(room[place], fitting * min(slots, per_place[place])) for place in places]
+            before, fitting = fitting, np.minimum(fitting, np.add.reduce(usable) // slots)
+            if np.array_equal(before, fitting):
+                return fitting
+
+    def copies(trees: TreesOfForm) -> Ints:
+        room = {place: trees.room(place, amounts) for place in per_place}
+        scarcest: Ints = np.minimum.reduce([copies_of(slots, places, room) for slots, places in together])
+        return scarcest
+
+    return copies
+
+
+def _sum_of_class(cluster: Sequence[OpenSlot], class_id: int, amount: int) -> FormulaPart:
+    places = sorted({place for slot in cluster if class_id in dict(slot.amounts) for place in slot.places})
+    return lambda trees: trees.summed([trees.cell((place, class_id)) for place in places]) // amount
+
+
+def _is_mixed(cluster: Sequence[OpenSlot]) -> bool:
+    """Tell whether competing slots differ."""
+    return len({(slot.amounts, slot.isolation) for slot in cluster}) > 1
+
+
+def _clusters(slots: Sequence[OpenSlot]) -> list[list[OpenSlot]]:
+    """Partition slots so that those of different sets do not compete."""
+    cluster_of = list(range(len(slots)))
+    for first, second in combinations(range(len(slots)), 2):
+        if cluster_of[first] != cluster_of[second] and slots[first].competes(slots[second]):
+            gone, kept = cluster_of[second], cluster_of[first]
+            cluster_of = [kept if number == gone else number for number in cluster_of]
+    return [
+        [slot for slot, number in zip(slots, cluster_of, strict=True) if number == cluster]
+        for cluster in dict.fromkeys(cluster_of)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +274,7 @@ class CopyCounter:
         at = cloud.columns.providers.positions_in(self._trees)
         self._options = [self._options_for(demand, at) for demand in plan.demands]
         self._composing = Budget(MAX_CHOICES_IN_ALL)
-        self._ways: dict[tuple[int, Sequence[int]], _Ways] = {}
+        self._ways: dict[tuple[int, Sequence[int]], Ways] = {}
         self._formulas: dict[int, tuple[Sequence[OpenSlot], Formula | None]] = {}
 
     def counted(self, trees: TreesOfForm, budget: Budget) -> CountedTrees | None:
@@ -101,7 +285,7 @@ class CopyCounter:
         fitting = max_copies = formula.alone(trees)
         for tied in formula.mixed if formula.is_exact else (tuple(range(len(slots))),):
             ways = self._ways_of(trees, slots, tied)
-            if not ways.is_possible:
+            if ways.is_every and not ways.every:
                 return None
             at_least, max_copies = ways.copies(trees, max_copies, budget)
             fitting = np.minimum(fitting, at_least)
@@ -145,11 +329,11 @@ class CopyCounter:
         if number not in self._formulas:
             rows: OptionRows = [of_demand[number] for of_demand in self._options] if self._is_possible[number] else []
             slots = open_slots(self.plan, self.cloud.ids.classes, rows) if rows and all(rows) else []
-            formula = formula_for(self.plan, slots, trees.form, self._met(number, slots)) if slots else None
+            formula = FormulaMaker(self.plan, slots, trees.form).formula(self._met(number, slots)) if slots else None
             self._formulas[number] = slots, formula
         return self._formulas[number]
 
-    def _ways_of(self, trees: TreesOfForm, slots: Sequence[OpenSlot], tied: tuple[int, ...]) -> "_Ways":
+    def _ways_of(self, trees: TreesOfForm, slots: Sequence[OpenSlot], tied: tuple[int, ...]) -> Ways:
         """Return the ways of all slots, or of some that are tied only by competing with each other."""
         ways = self._ways.get((trees.number, tied))
         if ways is None:
@@ -160,7 +344,7 @@ class CopyCounter:
                 contended = tuple([name for name in plan.contended if name in requested])
                 plan = replace(plan, slots=alone, request=request, contended=contended, trait_sets=())
             chosen, met = [slots[number] for number in tied], self._met(trees.number, slots)
-            ways = _Ways(plan, self.cloud, trees.form, slots=chosen, met=met, composing=self._composing)
+            ways = Ways(plan, self.cloud, trees.form, slots=chosen, met=met, composing=self._composing)
             self._ways[trees.number, tied] = ways
         return ways
 
@@ -183,145 +367,3 @@ class CopyCounter:
             for place, amounts in pools.items()
         }
         return Pooled(slot.amounts, own.copies(trees), room)
-
-
-class _Ways:
-    """The ways to serve a plan in trees of one form, whatever is free, composed as candidates are.
-
-    ``slots`` are those of the plan, with the providers that can serve them there; ``met`` the trait sets of the
-    unsuffixed group that each provider meets. ``composing`` limits composing, over all forms.
-    """
-
-    def __init__(
-        self,
-        plan: Plan,
-        cloud: CloudInForms,
-        form: TreeForm,
-        *,
-        slots: Sequence[OpenSlot],
-        met: Mapping[int, int],
-        composing: Budget,
-    ) -> None:
-        self._plan = plan
-        self._slots = slots
-        self.cells: list[Cell] = sorted({(p, name) for slot in slots for p in slot.places for name, _ in slot.amounts})
-        self._number = {cell: index for index, cell in enumerate(self.cells)}
-        classes = dict.fromkeys([name for _place, name in self.cells])
-        kinds = [[index for cell, index in self._number.items() if cell[1] == name] for name in classes]
-        self._packed_by_free: dict[tuple[int, ...], Copies] = {}
-        self.every, self.is_every = self._bundles(self._tree(cloud, form, met), form, composing)
-        """What ways take, by cell number; and whether no other way is needed to reach the most."""
-        self._packing = BundlePacking(self.every, kinds)
-
-    @property
-    def is_possible(self) -> bool:
-        return bool(self.every) or not self.is_every
-
-    def copies(self, trees: TreesOfForm, bounds: Ints, budget: Budget) -> tuple[Ints, Ints]:
-        """Return bounds on how many copies fit into each tree, given upper ones. Equal trees are counted once."""
-        rows, numbers, _first = distinct_rows([*map(trees.cell, self.cells), bounds])
-        counted = [self._packed(row[:-1], row[-1], budget) for row in rows]
-        fitting, at_most = np.array(counted, dtype=np.int64).reshape(-1, 2).T
-        return fitting[numbers], at_most[numbers]
-
-    def _packed(self, free: tuple[int, ...], bound: int, budget: Budget) -> Copies:
-        if not bound or not self.every:
-            return Copies(0, bound)
-        if not all(self.every):
-            return exactly(bound)  # If a way takes nothing, only the bound limits it.
-        if free not in self._packed_by_free:
-            self._packed_by_free[free] = self._packing.copies(free, budget=budget.child(STEPS_OF_A_TREE))
-        copies = self._packed_by_free[free]
-        return Copies(copies.least, min(copies.max_count, bound) if self.is_every else bound)
-
-    def _bundles(self, tree: Tree, form: TreeForm, composing: Budget) -> tuple[list[Bundle], bool]:
-        foreign = [pool.root for pool in form.pools if pool.place < 0]
-        if self._plan.request.same_subtree and len({*foreign}) < len(foreign):
-            return [], False  # How pools in another tree are nested is unknown.
-        budget = RequestBudget()
-        choices = _isolated(SlotComposer(self._plan, budget).choices(tree), self._slots)
-        few = [choice for choice in islice(choices, MAX_CHOICES + 1) if composing.take()]
-        takings = sorted({self._taken(choice) for choice in few}, key=lambda taken: sum([much for _, much in taken]))
-        bundles = undominated([dict(taken) for taken in takings[:MAX_BUNDLES]])
-        is_all = len(few) <= MAX_CHOICES and composing.remaining and not budget.was_hit
-        return bundles, bool(is_all) and len(takings) <= MAX_BUNDLES
-
-    def _tree(self, cloud: CloudInForms, form: TreeForm, met: Mapping[int, int]) -> Tree:
-        """Return an endlessly roomy tree of the form, where a copy may take no more than max_unit of a class."""
-        options: list[list[int]] = [[] for _ in self._plan.demands]
-        for slot, planned in zip(self._slots, self._plan.slots, strict=True):
-            options[planned.demand] = [*slot.places]
-        pools, own = cloud.pools, form.parents_by_place
-        foreign = {place for row in options for place in row if place not in own}
-        units = {number: pool.max_units for number, pool in pools.items()}
-        names = {cloud.ids.classes[name]: name for name in self._plan.contended}
-        return Tree(
-            root=0,
-            options=options,
-            room={
-                (place, names[name]): form.max_units[place, name] if place >= 0 else units[place][name]
-                for place, name in self.cells
-                if name in names
-            },
-            met=met,
-            parents={**own, **dict.fromkeys(foreign)},
-            root_of={place: pools[place].root for place in foreign},
-        )
-
-    def _taken(self, choice: Choice) -> tuple[tuple[int, int], ...]:
-        taken: dict[int, int] = {}
-        for place, slot in zip(choice, self._slots, strict=True):
-            for name, amount in slot.amounts:
-                cell = self._number[place, name]
-                taken[cell] = taken.get(cell, 0) + amount
-        return tuple(sorted(taken.items()))
-
-
-def _isolated(choices: Iterator[Choice], slots: Sequence[OpenSlot]) -> Iterator[Choice]:
-    """Yield the choices in which slots that must not meet have different providers."""
-    counted = [(index, slot.isolation) for index, slot in enumerate(slots) if slot.isolation]
-    for choice in choices:
-        meeting = [(isolation, choice[index]) for index, isolation in counted]
-        if len({*meeting}) == len(meeting):
-            yield choice
-
-
-def total(column: Ints) -> int:
-    """Return a sum that no column may have room for."""
-    return int(column.sum()) if not len(column) or int(column.max()) < 2**62 // len(column) else sum(column.tolist())
-
-
-def in_all_trees(counted: Iterable[CountedTrees], among: Collection[int] | None = None) -> Copies:
-    """Return how many copies fit into the trees with some roots, or all, together, counting what they share once."""
-    if among is not None:
-        counted = [of_form.chosen(np.isin(of_form.trees.roots, [*among])) for of_form in counted]
-    copies, shared = exactly(0), list[CountedTrees]()
-    for of_form in counted:
-        if of_form.is_shared:
-            shared.append(of_form)
-        else:
-            copies = Copies(copies.least + total(of_form.least), copies.max_count + total(of_form.max_copies))
-    joined = _joined(shared) if shared else exactly(0)
-    return Copies(copies.least + joined.least, copies.max_count + joined.max_count)
-
-
-def _joined(shared: Sequence[CountedTrees]) -> Copies:
-    """Return bounds on how many copies fit into trees that draw from pools; exact if these serve a single slot."""
-    pooled_amounts = {tuple([pooled.amounts for pooled in counted.pooled]) for counted in shared}
-    slots = len(min(pooled_amounts)) if len(pooled_amounts) == 1 else 0
-    flows = []
-    for slot in range(slots):
-        # How many copies fit if pools served only this slot: a maximum flow.
-        own, demand, room = 0, dict[frozenset[int], int](), dict[int, int]()
-        for counted in shared:
-            pooled = counted.pooled[slot]
-            own += total(np.minimum(counted.without_pools, pooled.own))
-            pools = frozenset(pooled.room)
-            demand[pools] = demand.get(pools, 0) + total(np.maximum(0, counted.without_pools - pooled.own))
-            room |= pooled.room
-        flows.append(own + drawn(demand, room))
-    # At least the best of them can have its copies.
-    fitting = max([int(counted.least.max(initial=0)) for counted in shared])
-    if slots == 1:
-        return exactly(flows[0])
-    return Copies(fitting, min([sum([total(counted.max_copies) for counted in shared]), *flows]))

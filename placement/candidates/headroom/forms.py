@@ -83,6 +83,28 @@ class TreeForm:
         return [pool for pool in root_of if root_of[pool] == root_of[place]]
 
 
+@dataclass(frozen=True, slots=True)
+class OpenSlot:
+    """A slot, by its number in the plan, with who may serve it in a form; those of one ``isolation`` must not meet."""
+
+    number: int
+    suffix: str
+    amounts: ClassAmounts
+    places: tuple[int, ...]
+    isolation: str | None
+
+    def competes(self, other: "OpenSlot") -> bool:
+        """Tell whether what one slot takes may leave too little for the other."""
+        if set(self.places).isdisjoint(other.places):
+            return False
+        is_apart = self.isolation is not None and self.isolation == other.isolation
+        return is_apart or bool(dict(self.amounts).keys() & dict(other.amounts).keys())
+
+    def copies(self, trees: "TreesOfForm") -> Ints:
+        """Return how many copies fit if it competes with no other slot: each provider serves as many as it has room."""
+        return trees.summed([trees.room(place, self.amounts) for place in self.places])
+
+
 @dataclass(frozen=True, eq=False)
 class TreesOfForm:
     """All trees of one form, given by its number: their indices, ascending, their roots, and their first positions.
@@ -121,6 +143,12 @@ class TreesOfForm:
             return np.full(len(self.starts), ENDLESS)
         rooms = [self.cell((place, class_id)) // amount for class_id, amount in amounts]
         return rooms[0] if len(rooms) == 1 else np.minimum.reduce(rooms)
+
+    def summed(self, columns: Sequence[Ints]) -> Ints:
+        """Add up columns of these trees."""
+        if len(columns) == 1:
+            return columns[0]
+        return np.add.reduce(columns) if columns else np.zeros(len(self.starts), dtype=np.int64)
 
     def chosen(self, chosen: Flags | Ints) -> "TreesOfForm":
         """Return some of these trees."""

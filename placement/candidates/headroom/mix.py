@@ -15,9 +15,9 @@ import numpy as np
 
 from placement.allocators import Budget
 from placement.allocators.bundle_packing import Copies, most_that_fit
-from placement.candidates.headroom.counting import CopyCounter, CountedTrees, total
+from placement.candidates.headroom.counting import CopyCounter, CountedTrees
 from placement.candidates.headroom.forms import ENDLESS, Cell, CloudInForms, TreesOfForm
-from placement.candidates.headroom.totals import Headroom
+from placement.candidates.headroom.totals import Headroom, total
 from placement.cloud.providers import Ints, distinct_rows
 
 STEPS = 200_000

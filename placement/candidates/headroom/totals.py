@@ -1,29 +1,20 @@
-"""The headroom of one request in a cloud: how many copies fit where, what the other trees lack, what is stranded.
+"""The headroom of one request in a cloud: how many copies fit where, what the other trees lack, what is stranded."""
 
-Copies of a request with rules about places are counted tree by tree, by packing what its proposals take.
-"""
-
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from placement.allocators import Budget
-from placement.allocators.bundle_packing import BundlePacking, Copies, exactly, undominated
-from placement.candidates.compose.proposals import Proposal, ProposalComposer
-from placement.candidates.explain.explanation import SplitAmount, split_amounts
-from placement.candidates.headroom.counting import CopyCounter, CountedTrees, in_all_trees, total
-from placement.candidates.headroom.division import formula_for
+from placement.allocators.bundle_packing import Copies, drawn, exactly
+from placement.candidates.headroom.counting import CopyCounter, CountedTrees, FormulaMaker
 from placement.candidates.headroom.forms import CloudInForms
-from placement.candidates.planner.planner_search import PlannerSearch
-from placement.candidates.planner.planner_trees import host_sketch, with_stocks
-from placement.candidates.planner.question import PlannerQuestion
-from placement.cloud.providers import Flags, Ints, distinct_rows
+from placement.candidates.headroom.placed import PlacedCopies
+from placement.candidates.serving import SplitAmount, split_amounts
+from placement.cloud.providers import Flags, Ints
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import CandidateRequest, Plan, plan_for
-from placement.domain.tree import AS_IT_IS, Overlay, PlannerTree, Tree, upwards
 
 STEPS = 60_000
 """How many steps packing may take for one request."""
@@ -31,29 +22,46 @@ STEPS = 60_000
 MAX_CLASSES = 62
 """How many classes of a request are told apart in what trees lack."""
 
-MAX_WAYS = 250
-"""How many ways to serve a request with rules in a tree are packed: each is a level of the search."""
-
-MAX_PLANNED = 32
-"""How many times copies are planned one after the other in a tree; repeating the same way counts once."""
-
-MAX_TRIES, COMPOSING_EVERY = 600, 5
-"""How often to compose for one request, and how many tries it counts as to compose all ways in a tree.
-
-Trees not reached by then get bounds.
-"""
-
-STEPS_OF_A_TREE, STEPS_OF_PACKING = 20_000, 200_000
-
-READ_TOGETHER = 500
-"""How many trees are read in detail at a time."""
-
-_PlaceOrClass = tuple[int, str]
-"""A cell: a provider and a class it has; or, without a class, being in the place whose anchor the provider is."""
-
-_IN_IT = ""
-
 CountedRequest = CandidateRequest | PlannerRequest
+
+
+def total(column: Ints) -> int:
+    """Return a sum that no column may have room for."""
+    return int(column.sum()) if not len(column) or int(column.max()) < 2**62 // len(column) else sum(column.tolist())
+
+
+def in_all_trees(counted: Iterable[CountedTrees]) -> Copies:
+    """Return how many copies fit into trees together, counting what they share once."""
+    copies, shared = exactly(0), list[CountedTrees]()
+    for of_form in counted:
+        if of_form.is_shared:
+            shared.append(of_form)
+        else:
+            copies = Copies(copies.least + total(of_form.least), copies.max_count + total(of_form.max_copies))
+    joined = _joined(shared) if shared else exactly(0)
+    return Copies(copies.least + joined.least, copies.max_count + joined.max_count)
+
+
+def _joined(shared: Sequence[CountedTrees]) -> Copies:
+    """Return bounds on how many copies fit into trees that draw from pools; exact if these serve a single slot."""
+    pooled_amounts = {tuple([pooled.amounts for pooled in counted.pooled]) for counted in shared}
+    slots = len(min(pooled_amounts)) if len(pooled_amounts) == 1 else 0
+    flows = []
+    for slot in range(slots):
+        # How many copies fit if pools served only this slot: a maximum flow.
+        own, demand, room = 0, dict[frozenset[int], int](), dict[int, int]()
+        for counted in shared:
+            pooled = counted.pooled[slot]
+            own += total(np.minimum(counted.without_pools, pooled.own))
+            pools = frozenset(pooled.room)
+            demand[pools] = demand.get(pools, 0) + total(np.maximum(0, counted.without_pools - pooled.own))
+            room |= pooled.room
+        flows.append(own + drawn(demand, room))
+    # At least the best of them can have its copies.
+    fitting = max([int(counted.least.max(initial=0)) for counted in shared])
+    if slots == 1:
+        return exactly(flows[0])
+    return Copies(fitting, min([sum([total(counted.max_copies) for counted in shared]), *flows]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +98,7 @@ class Headroom:
 
     def among(self, roots: Collection[int]) -> Copies:
         """Return how many fit into some trees together, counting what they share once."""
-        return in_all_trees(self.counted, among=roots)
+        return in_all_trees([of_form.chosen(np.isin(of_form.trees.roots, [*roots])) for of_form in self.counted])
 
     @property
     def without_room(self) -> int:
@@ -98,16 +106,17 @@ class Headroom:
         return sum(self.lacking.values())
 
 
-def headroom(counter: CopyCounter, placed: "PlacedCopies | None" = None) -> Headroom:
+def headroom(counter: CopyCounter, placed: PlacedCopies | None = None) -> Headroom:
     """Return how many more of a request fit, with the rules about places if any are ``placed``. O(trees) mostly."""
     plan, cloud, budget = counter.plan, counter.cloud, Budget(STEPS)
     all_counted = [counter.counted(trees, budget) for trees in cloud.forms]
     counted = [of_form for of_form in all_counted if of_form is not None]
     copies = in_all_trees(counted)
     if placed is not None:
-        counted = as_placed(counted, placed)
-        with_rules, limit = in_all_trees(counted), copies.max_count
-        copies = Copies(min(limit, with_rules.least), min(limit, with_rules.max_count))
+        counted = placed.counted(counted)
+        copies = Copies(*[min(copies.max_count, bound) for bound in in_all_trees(counted)])
+        if not copies.is_exact:
+            copies = Copies(max(copies.least, placed.together(copies.max_count)), copies.max_count)
     lacking: Counter[tuple[str, ...]] = Counter()
     stranded: Counter[str] = Counter()
     for of_form in counted:
@@ -142,7 +151,7 @@ def _lacking(plan: Plan, cloud: CloudInForms, counted: CountedTrees, is_full: Fl
         ]
         # Of the slots that ask for nothing else, only groups matter: where they may be, and whom they must not meet.
         slots = [slot for slot in slots if slot.amounts or slot.suffix]
-        copies = formula_for(without_traits, slots, counted.trees.form, {}).alone(trees)
+        copies = FormulaMaker(without_traits, slots, counted.trees.form).formula({}).alone(trees)
         sets |= (copies == 0).astype(np.int64) << bit
     lacking, numbers = np.unique(sets, return_counts=True)
     lacked = [tuple([name for bit, name in enumerate(names) if bits >> bit & 1]) for bits in lacking.tolist()]
@@ -154,7 +163,7 @@ def _classes(plan: Plan) -> list[str]:
 
 
 def models(
-    counter: CopyCounter, counted: Sequence[CountedTrees], placed: "PlacedCopies | None" = None
+    counter: CopyCounter, counted: Sequence[CountedTrees], placed: PlacedCopies | None = None
 ) -> list[HostModel]:
     """Return what one more of each model of tree would be good for, the best first."""
     budget, models = Budget(STEPS), list[HostModel]()
@@ -196,196 +205,3 @@ def all_together(requests: Iterable[CountedRequest]) -> CandidateRequest:
         root_required=frozenset[frozenset[str]]().union(*[request.root_required for request in plain]),
         root_forbidden=frozenset[str]().union(*[request.root_forbidden for request in plain]),
     )
-
-
-def as_placed(counted: Sequence[CountedTrees], placed: "PlacedCopies") -> list[CountedTrees]:
-    """Return how often trees can serve a request with rules about places; pools no longer bound it."""
-    kept = [trees.chosen(~np.isin(trees.trees.roots, [*placed.avoided])) for trees in counted]
-    kept = [trees for trees in kept if len(trees.max_copies)]
-    # Of those alike in their kind, and in their copies without rules, one is counted.
-    distinct = [distinct_rows([placed.kinds(trees.trees.trees), trees.max_copies]) for trees in kept]
-    bounds: dict[int, int] = {}
-    for trees, (_rows, _numbers, first) in zip(kept, distinct, strict=True):
-        bounds.update(zip(trees.trees.roots[first].tolist(), trees.max_copies[first].tolist(), strict=True))
-    copies_of = placed.in_trees({root: bound for root, bound in bounds.items() if bound})
-    placed_trees = []
-    for trees, (_rows, numbers, first) in zip(kept, distinct, strict=True):
-        roots = trees.trees.roots[first].tolist()
-        copies = np.array([copies_of.get(root, exactly(0)) for root in roots], dtype=np.int64)[numbers]
-        placed_trees.append(replace(trees, least=copies[:, 0], max_copies=copies[:, 1], pooled=()))
-    return placed_trees
-
-
-@dataclass
-class PlacedCopies:
-    """Counts the copies of one request with rules about places, in a snapshot under an overlay.
-
-    ``every`` composes up to ``MAX_WAYS`` proposals, if a composer can; ``steps`` limits composing. ``emptied`` returns
-    the overlay under which some trees, by root, are empty; ``like`` has those that hypothetical trees are modelled on.
-    """
-
-    question: PlannerQuestion
-    every: ProposalComposer | None
-    steps: Budget
-    overlay: Overlay
-    emptied: Callable[[Collection[int]], Overlay]
-    like: Mapping[int, int]
-    kind_of_tree: Ints
-    _packing: Budget = field(default_factory=lambda: Budget(STEPS_OF_PACKING))
-    _tries: Budget = field(default_factory=lambda: Budget(MAX_TRIES))
-    _copies_by_form: dict[object, Copies] = field(default_factory=dict)
-
-    @cached_property
-    def _from_each(self) -> Mapping[str, int]:
-        """How much of each class a copy takes from one provider at most; empty where amounts alone do not decide."""
-        request = self.question.request
-        open_ended = [group.everything or group.per_subtree or group.device is not None for group in request.groups]
-        # An exclusive request depends on whether anything is in use.
-        if request.exclusive or request.paths or any(open_ended):
-            return {}
-        amounts: Counter[str] = Counter()
-        for group in request.groups:
-            amounts.update({name: group.count * amount for name, amount in group.group.resources.items()})
-        return amounts
-
-    @property
-    def avoided(self) -> Collection[int]:
-        """The roots of trees that the request leaves out."""
-        return self.question.avoided
-
-    def together(self, limit: int) -> int:
-        """Return a lower bound for all trees together if there are sharing providers: plan copies until none fits."""
-        if not self.question.has_sharing:
-            return 0
-        overlay = self.overlay
-        for copies in range(min(limit, MAX_PLANNED)):
-            proposal = next(PlannerSearch(self.question, overlay).proposals(), None)
-            if proposal is None:
-                return copies
-            overlay = overlay.taking(proposal.amounts, held=[lock.provider for lock in proposal.locks])
-        return min(limit, MAX_PLANNED)
-
-    def kinds(self, trees: Ints) -> Ints:
-        """Return the kind of each tree; if there are sharing providers, each tree is a kind of its own."""
-        return trees if self.question.has_sharing else self.kind_of_tree[trees]
-
-    def in_trees(self, bounds: Mapping[int, int]) -> dict[int, Copies]:
-        """Return how many copies fit into trees, by root, given how many their sums allow."""
-        own_bounds = {root: bound for root, bound in bounds.items() if root not in self.like}
-        copies = self._counted(self.overlay, own_bounds)
-        bounds_like = {self.like[root]: bound for root, bound in bounds.items() if root in self.like}
-        empty = self.in_empty(bounds_like) if bounds_like else {}
-        return copies | {root: empty[self.like[root]] for root in bounds if root in self.like}
-
-    def in_empty(self, bounds: Mapping[int, int]) -> dict[int, Copies]:
-        """Return how many copies would fit into trees like these if they were empty, by root."""
-        roots = {root: self.like.get(root, root) for root in bounds}
-        overlay = self.emptied(sorted({*roots.values()}))
-        copies = self._counted(overlay, {roots[root]: bound for root, bound in bounds.items()})
-        return {root: copies[model] for root, model in roots.items()}
-
-    def _counted(self, overlay: Overlay, bounds: Mapping[int, int]) -> dict[int, Copies]:
-        copies = dict.fromkeys(bounds, exactly(0))
-        question, reader = self.question, self.question.reader(overlay)
-        roots = sorted(bounds)
-        for first in range(0, len(roots), READ_TOGETHER):
-            trees = reader.trees_of(roots[first : first + READ_TOGETHER])
-            for tree, details in zip(trees, question.details.built(trees), strict=True):
-                copies[tree.root] = self._in_tree(tree, details.under(overlay), bounds[tree.root])
-        return copies
-
-    def _in_tree(self, tree: Tree, details: PlannerTree, bound: int) -> Copies:
-        """Return how many copies fit into one tree; trees of the same canonical form have the same number."""
-        if details.foreign_providers:
-            return self._copies(tree, details, bound)
-        if self._from_each:
-            plan = self.question.composer.plan
-            tree, details = under(beyond_reach(self._from_each, details, bound), plan, tree, details)
-        form = (host_sketch(self.question.composer.plan, tree, details).form, bound)
-        if form not in self._copies_by_form:
-            self._copies_by_form[form] = self._copies(tree, details, bound)
-        return self._copies_by_form[form]
-
-    def _copies(self, tree: Tree, details: PlannerTree, bound: int) -> Copies:
-        """Return how many copies fit: in any order if their sums do, as a proposal remains one while there is room."""
-        least, is_all = self._filled(tree, details, bound)
-        if least == bound or (not least and is_all):
-            return exactly(least)
-        is_tried = self.every is not None and self._tries.take(COMPOSING_EVERY)
-        every = self.every.proposals(tree, details, self.steps) if self.every and is_tried else None
-        if every is None or not every.complete or len(every.proposals) >= MAX_WAYS:
-            return Copies(least, bound)
-        packed = self._packed(every.proposals, details, bound)
-        return Copies(max(least, packed.least), max(least, min(bound, packed.max_count)))
-
-    def _filled(self, tree: Tree, details: PlannerTree, bound: int) -> tuple[int, bool]:
-        """Return how many copies fit if each takes the best proposal, and whether no proposal is left then."""
-        copies, overlay, composer = 0, AS_IT_IS, self.question.composer
-        for _time in range(MAX_PLANNED):
-            if copies == bound or not self._tries.take():
-                break
-            changed, inside = under(overlay, composer.plan, tree, details)
-            if not all(changed.options) or composer.is_hopeless(changed):
-                return copies, True
-            proposals = composer.proposals(changed, inside, self.steps)
-            if not proposals.proposals:
-                return copies, proposals.complete
-            proposal = proposals.proposals[0]
-            # Only one copy takes the same again if it holds a place.
-            room = [inside.stocks[provider][name].free // much for (provider, name), much in _taken(proposal).items()]
-            times = 1 if proposal.locks else max(1, min([bound - copies, *room]))
-            taken = {
-                provider: {name: times * much for name, much in of_class.items()}
-                for provider, of_class in proposal.amounts.items()
-            }
-            overlay = overlay.taking(taken, held=[lock.provider for lock in proposal.locks])
-            copies += times
-        return copies, False
-
-    def _packed(self, proposals: Sequence[Proposal], details: PlannerTree, bound: int) -> Copies:
-        """Pack what proposals take. A place has room for ``bound`` copies, or for a single one that holds it."""
-        held, bundles = {lock.provider for proposal in proposals for lock in proposal.locks}, []
-        for proposal in proposals:
-            inside = {place for provider in proposal.amounts for place in upwards(provider, details.parents)}
-            in_places = {(place, _IN_IT): 1 for place in inside & held}
-            bundles.append(_taken(proposal) | in_places | {(lock.provider, _IN_IT): bound for lock in proposal.locks})
-        number = {cell: index for index, cell in enumerate(sorted({cell for bundle in bundles for cell in bundle}))}
-        kinds: dict[str, list[int]] = defaultdict(list)
-        for (_provider, name), index in number.items():
-            if name != _IN_IT:
-                kinds[name].append(index)
-        numbered = undominated([{number[cell]: much for cell, much in bundle.items()} for bundle in bundles])
-        if not all(numbered):
-            return exactly(bound)
-        free = [bound if name == _IN_IT else max(0, details.stocks[provider][name].free) for provider, name in number]
-        return BundlePacking(numbered, [*kinds.values()]).copies(free, budget=self._packing.child(STEPS_OF_A_TREE))
-
-
-def _taken(proposal: Proposal) -> dict[_PlaceOrClass, int]:
-    amounts = proposal.amounts.items()
-    return {(provider, name): much for provider, of_class in amounts for name, much in of_class.items() if much}
-
-
-def under(overlay: Overlay, plan: Plan, tree: Tree, details: PlannerTree) -> tuple[Tree, PlannerTree]:
-    """Return a tree and its details with an overlay applied."""
-    if overlay.is_empty:
-        return tree, details
-    inside = details.under(overlay)
-    changed = {provider: inside.stocks[provider] for provider in overlay.changes}
-    return with_stocks(tree, plan, changed), inside
-
-
-def beyond_reach(per_copy: Mapping[str, int], details: PlannerTree, copies: int) -> Overlay:
-    """Return an overlay that takes what is free beyond what so many copies can take from each provider.
-
-    That changes no count, but makes trees alike. ``per_copy`` is the most of each class that one copy takes.
-    """
-    beyond = {
-        provider: {
-            name: free - copies * per_copy[name]
-            for name, stock in stocks.items()
-            if name in per_copy and (free := stock.free) > copies * per_copy[name]
-        }
-        for provider, stocks in details.stocks.items()
-    }
-    return AS_IT_IS.taking({provider: amounts for provider, amounts in beyond.items() if amounts})

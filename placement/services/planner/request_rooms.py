@@ -11,12 +11,11 @@ from placement.allocators.bundle_packing import Copies
 from placement.candidates.headroom.counting import CopyCounter
 from placement.candidates.headroom.forms import CloudInForms
 from placement.candidates.headroom.mix import of_mix
+from placement.candidates.headroom.placed import MAX_WAYS, PlacedCopies
 from placement.candidates.headroom.totals import (
-    MAX_WAYS,
     CountedRequest,
     Headroom,
     HostModel,
-    PlacedCopies,
     all_together,
     counted_plan,
     has_rules,
@@ -62,7 +61,6 @@ class RequestRoom:
     """The headroom of one request by tree and in total, and the trees, aggregates and models with most room."""
 
     headroom: Headroom
-    copies: Copies
     trees: Sequence[tuple[int, Copies]] = ()
     aggregates: Sequence[tuple[str, Copies]] = ()
     models: Sequence[HostModel] = ()
@@ -188,13 +186,9 @@ def _counted(
     counter: CopyCounter, *, listing: Listing, placed: PlacedCopies | None, aggregates: Mapping[str, frozenset[int]]
 ) -> RequestRoom:
     counted = headroom(counter, placed)
-    if placed is not None and not counted.copies.is_exact:
-        least, limit = counted.copies
-        counted = replace(counted, copies=Copies(max(least, placed.together(limit)), limit))
     by_room = sorted(counted.trees().items(), key=lambda room: (-room[1].least, room[0])) if listing.trees else []
     return RequestRoom(
         counted,
-        counted.copies,
         trees=by_room[: listing.limit],
         aggregates=_by_aggregate(counted, counter.cloud, aggregates)[: listing.limit],
         models=models(counter, counted.counted, placed)[: listing.limit] if listing.models else (),
