@@ -1,4 +1,4 @@
-"""The guide's worked examples have exactly the candidates that the guide lists."""
+"""The guide's worked examples, and some that the reference gets wrong, have exactly the candidates listed for them."""
 
 import re
 from typing import Any
@@ -6,26 +6,28 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import Api
-from tests.api.worked_examples import EXAMPLES, REFUSED, Candidate, Example
+from tests.api.worked_examples import DEFECTS, EXAMPLES, REFUSED, Candidate, Example
 from tests.clouds import Cloud
 from tests.stored_clouds import stored
 
-pytestmark = pytest.mark.any_database
+EACH = [*[pytest.param(example, marks=pytest.mark.any_database) for example in EXAMPLES], *DEFECTS]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.says)
-def test_a_query_has_exactly_the_candidates_of_the_guide(api: Api, example: Example) -> None:
+@pytest.mark.parametrize("example", EACH, ids=lambda example: example.says)
+def test_a_query_has_exactly_the_candidates_that_are_listed(api: Api, example: Example) -> None:
     cloud = stored(api.app, *example.cloud)
     found = [_candidate(cloud, request) for request in _allocation_requests(api, cloud, example.query)]
     assert sorted(map(_sorted, found)) == sorted(map(_sorted, example.candidates))
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize("example", REFUSED, ids=lambda example: example.says)
 def test_a_query_the_guide_rules_out_is_refused(api: Api, example: Example) -> None:
     cloud = stored(api.app, *example.cloud)
     assert api("GET", _url(cloud, example.query), "1.39")[0] == 400
 
 
+@pytest.mark.any_database
 def test_the_provider_of_a_group_without_resources_stands_in_the_mappings_only(api: Api) -> None:
     """E-18: NUMA1 ties the two FPGAs together, and nothing is allocated from it."""
     example = EXAMPLES[-1]

@@ -29,4 +29,4 @@ def _examples(rows: Sequence[Mapping[str, Any]]) -> list[Example]:
     return [Example(**{**row, "cloud": trees(TABLE["clouds"][row["cloud"]])}) for row in rows]
 
 
-EXAMPLES, REFUSED = _examples(TABLE["examples"]), _examples(TABLE["refused"])
+EXAMPLES, REFUSED, DEFECTS = (_examples(TABLE[part]) for part in ("examples", "refused", "defects"))

@@ -12,7 +12,6 @@ from tests.clouds import SHARES, Provider, allocate, provider, trees
 from tests.stored_clouds import stored
 
 TRAITS = sorted(os_traits.get_traits())
-UNKNOWN = "ffffffff-0000-4000-8000-000000000000"
 
 
 def hosts(count: int, **inventories) -> list[Provider]:
@@ -56,10 +55,20 @@ def test_the_cause_is_named_also_in_a_line_of_the_log(api, row, caplog: pytest.L
     document = explanation(api, query)
     assert key(document["cause"]) == (kind, value.format(**uuids))
     assert (document["trees_with_candidates"], document["complete"]) == (0, True)
+    if "hint" in row:
+        assert_hinted(document, row["hint"][0], row["hint"][1].format(**uuids))
     with caplog.at_level(logging.INFO, allocation_candidates.LOG.name):
         assert api.get(f"/allocation_candidates?{query}").json["allocation_requests"] == []
     (line,) = [record.getMessage() for record in caplog.records if record.name == allocation_candidates.LOG.name]
     assert line == f"There are no allocation candidates. {row.get('logged', document['cause']['message'])}"
+
+
+def assert_hinted(document: dict, kind: str, value: str) -> None:
+    """Traits and aggregates are not inherited in the tree, as newcomers believe."""
+    (hint,) = lessons(document)
+    assert (hint["hint"], hint["value"]) == (kind, value)
+    if "provider" in hint:
+        assert (hint["provider"]["name"], hint["found_on"]["name"], hint["trees"]) == ("numa", "host", 1)
 
 
 def test_before_1_29_it_may_be_that_providers_of_a_tree_do_not_combine(api):
@@ -128,32 +137,6 @@ def test_who_shares_with_nobody_is_pointed_out(api, aggregates):
     assert (hint["provider"]["name"], hint["found_on"]["name"]) == ("own", "pool")
     for query in ("resources=VCPU:1,DISK_GB:200", "resources=VCPU:9,DISK_GB:5"):
         assert lessons(explanation(api, query)) == []
-
-
-@pytest.mark.parametrize(
-    ("query", "hint"),
-    [
-        ("resources=PGPU:1", ("no_provider_has_class", "PGPU")),
-        ("resources=VCPU:1&required=HW_GPU_API_VULKAN", ("no_provider_has_trait", "HW_GPU_API_VULKAN")),
-        ("resources=VCPU:1&root_required=HW_GPU_API_VULKAN", ("no_provider_has_trait", "HW_GPU_API_VULKAN")),
-        (f"resources=VCPU:1&member_of={UNKNOWN}", ("no_provider_in_aggregate", UNKNOWN)),
-        (f"resources=VCPU:1&in_tree={UNKNOWN}", ("no_such_tree", UNKNOWN)),
-        ("resources=VCPU:1&required=STORAGE_DISK_SSD", ("trait_on_another_provider", "STORAGE_DISK_SSD")),
-        ("resources_A=VCPU:1&required_A=STORAGE_DISK_SSD", ("trait_on_another_provider", "STORAGE_DISK_SSD")),
-        ("resources_A=VCPU:1&member_of_A={A}", ("aggregate_does_not_span", "{A}")),
-        ("resources_A=VCPU:1&resources_B=VCPU:99", ("group_policy_missing", "none")),
-    ],
-)
-def test_what_newcomers_get_wrong_is_pointed_out(api, query, hint):
-    """Traits and aggregates are not inherited in the tree; a group_policy is mandatory (both are common questions)."""
-    cloud = stored(api.app, provider("host", provider("numa", VCPU=8), traits=["STORAGE_DISK_SSD"], aggregates=["A"]))
-    document = explanation(api, query.format(**cloud.aggregates))
-    sort, value = hint
-    found = {(each["hint"], each["value"]): each for each in lessons(document)}
-    assert list(found) == [(sort, value.format(**cloud.aggregates))]
-    (only,) = found.values()
-    if "provider" in only:
-        assert (only["provider"]["name"], only["found_on"]["name"], only["trees"]) == ("numa", "host", 1)
 
 
 @pytest.mark.parametrize("reserved", [0, 1], ids=["free", "full"])
