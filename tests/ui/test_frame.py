@@ -216,7 +216,7 @@ def test_with_http_basic_the_browser_asks_for_a_name_and_a_password(basic: Flask
 
 
 @pytest.mark.each_database
-@pytest.mark.parametrize("prefix", ["", "/placement"])
+@pytest.mark.parametrize("prefix", ["", pytest.param("/placement", marks=pytest.mark.any_database)])
 def test_every_page_that_links_lead_to_is_there(app: Flask, demo: None, prefix: str):
     visitor = Visitor(app, prefix=prefix)
     waiting, seen = [f"{prefix}/ui/"], set[str]()

@@ -7,8 +7,8 @@ from flask import Flask
 
 from tests.api.test_statement_counts import statements
 from tests.bench.rows import provider_uuid
-from tests.ui.clouds import GrowingCloud
 from tests.ui.long_names import DOMAIN, HOSTILE, PROJECTS, load_long_named
+from tests.ui.racks import fill_racks, host_name
 from tests.ui.visitor import Visitor
 
 pytestmark = pytest.mark.any_database
@@ -16,20 +16,21 @@ pytestmark = pytest.mark.any_database
 PLANNER_YAML = "fair_share: {keep_s: 0}"
 """Usage is read for each page: otherwise the number of statements would depend on timing."""
 
-HOSTS, PROVIDERS_EACH = 430, 7
+HOSTS, PROVIDERS_EACH = 430, 5
 MAX_STATEMENTS, MAX_BYTES = 18, 300_000
 
-NESTED = "resources_N=VCPU:2&required_N=HW_NUMA_ROOT&resources_V=SRIOV_NET_VF:1&same_subtree=_N,_V&group_policy=none"
+HOST = host_name(0, in_rack=25)
+NESTED = "resources_N=VCPU:2&required_N=HW_NUMA_ROOT&resources_G=PGPU:1&same_subtree=_N,_G&group_policy=none"
 PATHS = (
     "/ui/",
     "/ui/providers",
     "/ui/providers?q=numa0&resources=VCPU:1",
-    "/ui/providers?resources=SRIOV_NET_VF:8&kind=DISK_GB,MEMORY_MB,SRIOV_NET_VF,VCPU&sort=fullest&full=no",
-    "/ui/providers?q=host+1&list=trees&changed=hour&disabled=no&sort=changed",
+    "/ui/providers?resources=PGPU:1&kind=DISK_GB,MEMORY_MB,PGPU,VCPU&sort=fullest&full=no",
+    "/ui/providers?q=gpu+1&list=trees&changed=hour&disabled=no&sort=changed",
     "/ui/providers?required=HW_NUMA_ROOT&page=3",
-    f"/ui/providers/{provider_uuid('host0')}",
-    f"/ui/providers/{provider_uuid('host0-numa1-pf0')}",
-    f"/ui/providers/{provider_uuid('host0')}/maintenance",
+    f"/ui/providers/{provider_uuid(HOST)}",
+    f"/ui/providers/{provider_uuid(f'{HOST}-numa1-gpu0')}",
+    f"/ui/providers/{provider_uuid(HOST)}/maintenance",
     "/ui/consumers",
     "/ui/consumers?project=bl&page=2",
     "/ui/project?id=blue",
@@ -69,12 +70,12 @@ def sent(app: Flask, paths: tuple[str, ...] = PATHS) -> dict[str, int]:
     return counts
 
 
-def test_pages_take_as_many_statements_for_3000_providers_as_for_1000(app: Flask):
-    cloud = GrowingCloud(app.extensions["placement"].database)
-    cloud.grow(130)  # so that every list has a second part
+def test_pages_take_as_many_statements_for_2000_providers_as_for_600(app: Flask):
+    database = app.extensions["placement"].database
+    fill_racks(database, 130)  # so that every list has a second part
     sent(app)  # names are looked up once
     few = sent(app)
-    cloud.grow(HOSTS - 130)
+    fill_racks(database, HOSTS, after=130)
     sent(app)  # the columns of the cloud are read once
     assert sent(app) == few
     assert max(few.values()) <= MAX_STATEMENTS
@@ -83,7 +84,7 @@ def test_pages_take_as_many_statements_for_3000_providers_as_for_1000(app: Flask
 
 
 def test_of_more_than_1000_candidates_the_first_1000_can_be_reached(app: Flask):
-    GrowingCloud(app.extensions["placement"].database).grow(1001)
+    fill_racks(app.extensions["placement"].database, 1110, sparse=True)  # some of them are full
     visitor = Visitor(app)
     path = "/ui/request?query=resources=DISK_GB:1"
     assert "More than 1,000 candidates" in visitor.page(path).text
