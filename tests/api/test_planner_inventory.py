@@ -7,7 +7,6 @@ import pytest
 
 from placement.api.planner.bulk_read import PROVIDERS_AT_ONCE
 from tests.api.conftest import Api
-from tests.api.test_statement_counts import statements
 from tests.clouds import SHARES, allocate, provider
 from tests.stored_clouds import stored
 
@@ -67,13 +66,6 @@ def test_it_says_what_the_single_reads_say(api: Api, cloud: dict[str, str], quer
     asked = query.format(**cloud, **AGGREGATES)
     plain = api.get("/resource_providers" + asked).get_json()["resource_providers"]
     assert listed(api, asked) == [single_reads(api, one) for one in plain]
-
-
-def test_the_number_of_statements_is_that_of_an_empty_cloud_and_a_constant(api: Api, cloud: dict[str, str]) -> None:
-    listed(api)  # names are looked up once
-    with statements(api.app) as sent:
-        assert len(listed(api)) == len(cloud)
-    assert len(sent) <= 7  # two for the cursor of the journal
 
 
 def test_many_providers_come_in_several_portions(api: Api) -> None:

@@ -149,18 +149,6 @@ def test_usage_is_read_once_in_the_time_that_is_configured(app: Flask, cloud: Cl
     assert 0 <= first["age_s"] <= second["age_s"] < 3600
 
 
-@pytest.mark.parametrize("projects", [1, 6])
-def test_the_number_of_statements_does_not_depend_on_the_number_of_projects(
-    api: Api, cloud: Cloud, projects: int
-) -> None:
-    for number in range(projects):
-        take(api, cloud, f"x{number}", cpus=1)
-    api.get(PATH)
-    with statements(api.app) as sent:
-        api.get(PATH)
-    assert len([sql for sql in sent if sql.startswith("SELECT")]) <= 5
-
-
 def test_the_order_tells_what_each_is_behind(api: Api, used: Cloud) -> None:
     """The design's first case: n2 holds all CPUs, yet it is n22's turn."""
     order = post(api, "order", {"pending": pending(p1=(GPU, 1), p21=(CPU, 1), p22=(GPU, 1))})["order"]

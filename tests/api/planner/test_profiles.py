@@ -8,7 +8,6 @@ from flask import Flask
 
 from tests import planner_hosts
 from tests.api.conftest import Api, with_settings
-from tests.api.test_statement_counts import statements
 from tests.claims import ask, detail_of, make_provider, new_uuid
 from tests.clouds import SHARES, Cloud, allocate, provider
 from tests.conftest import Configured
@@ -107,18 +106,6 @@ def test_what_no_longer_fits_scores_nothing(api: Api, cloud: Cloud) -> None:
     allocate(api, cloud.providers["cpu1"], {"VCPU": 1})
     for full in scores(api, request, taking(cloud, g1={"PGPU": 3}, numa0={"VCPU": 1}), profile="ai"):
         assert full | {"total": 0, "fit": 0, "sra": 0, "raw": {"fit": 0, "sra": 0}, "has_room": False} == full
-
-
-def test_it_is_a_constant_number_of_statements(app: Flask, api: Api, cloud: Cloud) -> None:
-    one = [taking(cloud, cpu0={"VCPU": 1})]
-    many = [taking(cloud, **{name: {"VCPU": n}}) for name in ("cpu0", "cpu1", "numa0") for n in range(1, 9)]
-    scores(api, *many)  # Names of standard classes and traits are looked up once.
-    sent = []
-    for requests in (one, many, many * 10):
-        with statements(api.app) as statements_of_one:
-            scores(api, *requests)
-        sent.append(len(statements_of_one))
-    assert sent[0] == sent[1] == sent[2] <= 6
 
 
 FIT = {"fit": {"resources": {"VCPU": {"type": "MostAllocated", "weight": 1}}}}
