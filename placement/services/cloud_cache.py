@@ -276,11 +276,15 @@ class NamesInSnapshot:
 
 
 def load(database: Database) -> None:
-    """Read the cloud ahead of all requests, if possible: processes that are forked later share its memory."""
+    """Read the cloud ahead of all requests, if possible, and leave no connection open.
+
+    Processes that are forked later share its memory. Connections they must not share: uWSGI forks behind Python's back.
+    """
     try:
         _load(database)
     except PlacementError as error:
         LOG.info("The cloud could not be read ahead of requests: %s", error.message)
+    database.dispose()
 
 
 @reads

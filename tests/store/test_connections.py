@@ -3,18 +3,19 @@
 import ctypes
 import os
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from sqlalchemy import bindparam, select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
+from placement.app import create_app
 from placement.errors import Invalid, Unavailable
 from placement.services.providers import create_provider
-from placement.settings import DatabaseSettings
+from placement.settings import DatabaseSettings, Settings
 from placement.store.connection.database import Database, Transaction, reads, reads_once, writes
 from placement.store.connection.statements import MAX_SHORT, PreparedStatement, RowChange, row_insert
-from placement.store.lifecycle import opening
 from placement.store.tables import projects, resource_providers
 from tests.claims import new_uuid
 from tests.databases import opened_database
@@ -125,27 +126,46 @@ def test_a_refused_statement_is_an_error_of_sqlalchemy(database: Database):
         row_insert(resource_providers, resource_providers.c.uuid, resource_providers.c.name).send(connection, twice)
 
 
+UNHEARD = ctypes.PyDLL(None).fork
+"""Forks as uWSGI does without ``lazy-apps``, after it has loaded the application: Python does not hear of it."""
+
+
 def test_a_fork_does_not_speak_on_its_parents_connection(postgresql_url: str):
     with opened_database(postgresql_url) as database:
         mine = _backend(database)
-        assert _backend_of_a_fork(database, os.fork) != mine
+        assert _in_a_fork(lambda: _backend(database)) != mine
         assert _backend(database) == mine
 
 
-def test_a_fork_that_python_does_not_hear_of_shares_nothing_that_was_open(postgresql_url: str):
-    """As uWSGI forks without ``lazy-apps``, after it has loaded the application."""
-    database = opening.open_database(DatabaseSettings(connection=postgresql_url))
-    unheard = ctypes.PyDLL(None).fork
-    assert _backend_of_a_fork(database, unheard) != _backend_of_a_fork(database, unheard)
+@pytest.fixture
+def served(postgresql_url: str) -> Iterator[Database]:
+    """The database of an application that was just created."""
+    app = create_app(Settings(database=DatabaseSettings(connection=postgresql_url), auth_strategy="noauth2"))
+    database = app.extensions["placement"].database
+    yield database
     database.dispose()
 
 
-def _backend_of_a_fork(database: Database, fork: Callable[[], int]) -> str:
-    """Return the PostgreSQL process that serves a fork of this process."""
+def test_forks_that_python_does_not_hear_of_share_no_connection(served: Database):
+    assert len({_in_a_fork(lambda: _backend(served), fork=UNHEARD) for _ in range(3)}) == 3
+
+
+def test_a_fork_that_python_does_not_hear_of_watches_its_own_statements(served: Database):
+    def threads() -> str:
+        served.engine.dispose(close=False)
+        _backend(served)
+        return str(len([*Path("/proc/self/task").iterdir()]))
+
+    _backend(served)  # watched by a thread of this process
+    assert _in_a_fork(threads, fork=UNHEARD) == "2"
+
+
+def _in_a_fork(work: Callable[[], str], *, fork: Callable[[], int] = os.fork) -> str:
+    """Return what some work in a fork of this process tells."""
     reader, writer = os.pipe()
     child = fork()
     if child == 0:
-        _tell_backend(database, writer)
+        _tell(work, writer)
     os.close(writer)
     with os.fdopen(reader) as answer:
         theirs = answer.read()
@@ -159,10 +179,10 @@ def _backend(database: Database) -> str:
         return str(connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one())
 
 
-def _tell_backend(database: Database, writer: int) -> None:
+def _tell(work: Callable[[], str], writer: int) -> None:
     """Do the child's part, and exit before any of pytest's code can run."""
     try:
-        os.write(writer, _backend(database).encode())
+        os.write(writer, work().encode())
         os._exit(0)
     except BaseException:
         traceback.print_exc()

@@ -62,12 +62,17 @@ class StatementLimit:
         self._limit_s = limit_s
         self._connections: dict[int, weakref.ref[TimedConnection]] = {}
         self._thread: threading.Thread | None = None
+        self._process = os.getpid()
 
     def watch(self, connection: TimedConnection) -> None:
-        """Watch a connection until it is gone. A forked process needs a thread of its own."""
+        """Watch a connection until it is gone.
+
+        A forked process needs a thread of its own; if Python has not heard of the fork, its parent's seems to be alive.
+        """
         key = id(connection)
         self._connections[key] = weakref.ref(connection, lambda _gone: self._connections.pop(key, None))
-        if self._thread is None or not self._thread.is_alive():
+        if self._thread is None or not self._thread.is_alive() or self._process != os.getpid():
+            self._process = os.getpid()
             self._thread = threading.Thread(target=self._look, name="statement limit", daemon=True)
             self._thread.start()
 
