@@ -3,15 +3,17 @@
 It knows the tokens that a test issues, and can be made to answer with errors or to be unreachable.
 """
 
-import json
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+
+from flask import Flask, request
+from keystoneauth1.fixture import DiscoveryList, V3Token
+from keystoneauth1.fixture.discovery import V3Discovery
+from werkzeug.serving import make_server
 
 SERVICE_USER = "placement"
 SERVICE_PASSWORD = "service-secret"
@@ -34,24 +36,23 @@ class Issued:
         """The time of expiry, an hour after issue."""
         return datetime.now(UTC) - self.age + timedelta(hours=1)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> V3Token:
         """Return the answer of a validation."""
-        default_domain = {"id": "default", "name": "Default"}
-        token: dict[str, Any] = {
-            "methods": ["password"],
-            "user": {"id": self.user, "name": self.user, "domain": default_domain},
-            "roles": [{"id": f"id-{role}", "name": role} for role in self.roles],
-            "expires_at": _stamp(self.expires),
-            "issued_at": _stamp(datetime.now(UTC) - self.age),
-            "audit_ids": ["audit"],
-        }
+        token = V3Token(
+            expires=self.expires,
+            issued=datetime.now(UTC) - self.age,
+            **dict.fromkeys(("user_id", "user_name"), self.user),
+            **dict.fromkeys(("user_domain_id", "user_domain_name"), "default"),
+        )
+        for role in self.roles:
+            token.add_role(role)
         if self.project:
-            token["project"] = {"id": self.project, "name": self.project, "domain": default_domain}
+            token.set_project_scope(self.project, self.project, "default", "Default")
         if self.domain:
-            token["domain"] = {"id": self.domain, "name": self.domain}
+            token.set_domain_scope(self.domain, self.domain)
         if self.is_system:
-            token["system"] = {"all": True}
-        return {"token": token}
+            token.set_system_scope()
+        return token
 
 
 @dataclass
@@ -66,7 +67,7 @@ class Keystone:
     validated: list[str] = field(default_factory=list)
 
     def __enter__(self) -> "Keystone":
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(self))
+        self._server = make_server("127.0.0.1", 0, self._application(), threaded=True)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()
         return self
@@ -86,7 +87,7 @@ class Keystone:
     @property
     def url(self) -> str:
         """The URL for auth_url."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"http://127.0.0.1:{self._server.port}"
 
     def configuration(self) -> Mapping[str, str]:
         """Return ``[keystone_authtoken]`` for a server that uses this keystone."""
@@ -104,82 +105,35 @@ class Keystone:
             "http_request_max_retries": "0",
         }
 
+    def _application(self) -> Flask:
+        app = Flask("keystone")
+        app.add_url_rule("/", view_func=lambda: (DiscoveryList(href=self.url, v2=False), 300), endpoint="versions")
+        app.add_url_rule("/v3/", view_func=lambda: {"version": V3Discovery(f"{self.url}/v3")}, endpoint="version")
+        app.add_url_rule("/v3/auth/tokens", view_func=self._issue, methods=["POST"])
+        app.add_url_rule("/v3/auth/tokens", view_func=self._validate, methods=["GET"])
+        return app
 
-def _stamp(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def _handler_of(keystone: Keystone) -> type[BaseHTTPRequestHandler]:
-    class Handler(_Handler):
-        fake = keystone
-
-    return Handler
-
-
-class _Handler(BaseHTTPRequestHandler):
-    fake: Keystone
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the signature is the library's
-        """Log nothing, to keep the test's output clean."""
-
-    def do_GET(self) -> None:
-        address = urlsplit(self.path)
-        if address.path == "/v3/auth/tokens":
-            self._validate("allow_expired" in parse_qs(address.query))
-        else:
-            self._discover(address.path)
-
-    def do_POST(self) -> None:
+    def _issue(self) -> tuple[Any, ...]:
         """Issue a token to the service user."""
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        user = asked["auth"]["identity"]["password"]["user"]
+        user = request.get_json()["auth"]["identity"]["password"]["user"]
         if (user["name"], user["password"]) != (SERVICE_USER, SERVICE_PASSWORD):
-            self._answer(401, {"error": {"code": 401, "message": "wrong password", "title": "Unauthorized"}})
-            return
+            return _refusal(401, "wrong password")
         own = Issued(SERVICE_USER, roles=["service"], project="service").document()
-        own["token"]["catalog"] = [self._identity_service()]
-        self._answer(201, own, {"X-Subject-Token": SERVICE_TOKEN})
+        own.add_service("identity").add_standard_endpoints(**dict.fromkeys(("public", "internal", "admin"), self.url))
+        return own, 201, {"X-Subject-Token": SERVICE_TOKEN}
 
-    def _identity_service(self) -> dict[str, Any]:
-        endpoints = [
-            {"id": interface, "interface": interface, "region": "one", "region_id": "one", "url": self.fake.url}
-            for interface in ("public", "internal", "admin")
-        ]
-        return {"id": "identity", "type": "identity", "name": "keystone", "endpoints": endpoints}
+    def _validate(self) -> tuple[Any, ...]:
+        subject = request.headers["X-Subject-Token"]
+        self.validated.append(subject)
+        if self.status is not None:
+            return _refusal(self.status, "told to fail")
+        if request.headers["X-Auth-Token"] != SERVICE_TOKEN:
+            return _refusal(401, "who are you?")
+        issued = self.tokens.get(subject)
+        if issued is None or (issued.expires < datetime.now(UTC) and "allow_expired" not in request.args):
+            return _refusal(404, "no such token")
+        return issued.document(), 200
 
-    def _discover(self, path: str) -> None:
-        version = {
-            "id": "v3.14",
-            "status": "stable",
-            "links": [{"rel": "self", "href": f"{self.fake.url}/v3/"}],
-            "media-types": [],
-        }
-        if path.startswith("/v3"):
-            self._answer(200, {"version": version})
-        else:
-            self._answer(300, {"versions": {"values": [version]}})
 
-    def _validate(self, allow_expired: bool) -> None:
-        subject = self.headers["X-Subject-Token"]
-        self.fake.validated.append(subject)
-        if self.fake.status is not None:
-            self._answer(self.fake.status, {"error": {"code": self.fake.status, "message": "told to fail"}})
-            return
-        if self.headers["X-Auth-Token"] != SERVICE_TOKEN:
-            self._answer(401, {"error": {"code": 401, "message": "who are you?"}})
-            return
-        issued = self.fake.tokens.get(subject)
-        if issued is None or (issued.expires < datetime.now(UTC) and not allow_expired):
-            self._answer(404, {"error": {"code": 404, "message": "no such token"}})
-            return
-        self._answer(200, issued.document())
-
-    def _answer(self, status: int, document: object, headers: Mapping[str, str] = {}) -> None:
-        body = json.dumps(document).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
+def _refusal(status: int, message: str) -> tuple[Any, ...]:
+    return {"error": {"code": status, "message": message}}, status
