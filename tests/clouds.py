@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.claims import old_entry
 from tests.http_calls import Call, ask
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
@@ -105,11 +106,7 @@ def build(call: Call, *roots: Provider, aggregates: Mapping[str, str] | None = N
 def allocate(call: Call, provider_uuid: str, resources: Mapping[str, int], **consumer: str) -> str:
     """Claim resources of one provider for a new consumer and return the consumer's uuid."""
     names = {"consumer": str(uuid.uuid4()), "project": "project", "user": "user"} | consumer
-    body = {
-        "allocations": {provider_uuid: {"resources": dict(resources)}},
-        "project_id": names["project"],
-        "user_id": names["user"],
-    }
+    body = old_entry({provider_uuid: dict(resources)}, project_id=names["project"], user_id=names["user"])
     ask(call, "PUT", f"/allocations/{names['consumer']}", "1.12", body)
     return names["consumer"]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from flask import Flask
 
 from placement import __version__
 from placement.api.planner.journal_feed import Following
@@ -49,6 +50,11 @@ def start(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     os.environ.pop(VARIABLE, None)
 
 
+@pytest.fixture
+def api(start: Callable[..., Api]) -> Api:
+    return start()
+
+
 def shown(api: Api) -> dict[str, float]:
     with api.get("/metrics") as answer:
         lines = answer.text.splitlines()
@@ -56,8 +62,7 @@ def shown(api: Api) -> dict[str, float]:
     return {name: float(value) for name, _, value in pairs}
 
 
-def test_requests_are_counted_by_method_route_and_status(start: Callable[..., Api]) -> None:
-    api = start()
+def test_requests_are_counted_by_method_route_and_status(api: Api) -> None:
     for path in (f"/resource_providers/{uuid.uuid4()}", f"/resource_providers/{uuid.uuid4()}", "/traits", "/nowhere"):
         api.get(path).close()
     api.request("BREW", "/traits").close()
@@ -70,8 +75,7 @@ def test_requests_are_counted_by_method_route_and_status(start: Callable[..., Ap
     assert found["placement_sql_statements_total"] >= 3
 
 
-def test_searches_that_find_nothing_are_counted_by_cause(start: Callable[..., Api]) -> None:
-    api = start()
+def test_searches_that_find_nothing_are_counted_by_cause(api: Api) -> None:
     stored(api.app, provider("h1", VCPU=8), provider("h2", VCPU=8))
     queries = ["resources=VCPU:9", "resources=VCPU:10", "resources=PGPU:1", "resources=VCPU:1"]
     for query in queries:
@@ -81,9 +85,8 @@ def test_searches_that_find_nothing_are_counted_by_cause(start: Callable[..., Ap
     assert found['placement_candidate_search_empty_total{cause="inventory"}'] == 1
 
 
-def test_the_cause_is_that_of_the_group_that_nobody_can_serve(start: Callable[..., Api]) -> None:
+def test_the_cause_is_that_of_the_group_that_nobody_can_serve(api: Api) -> None:
     """Other groups can be served; if all can, the cause is that no tree can serve each of them."""
-    api = start()
     stored(api.app, provider("h1", VCPU=8), provider("h2", DISK_GB=8))
     both = "/allocation_candidates?resources_A=VCPU:{}&resources_B=DISK_GB:{}&group_policy=none"
     for vcpu, disk in ((1, 9), (9, 9), (1, 1)):
@@ -93,12 +96,10 @@ def test_the_cause_is_that_of_the_group_that_nobody_can_serve(start: Callable[..
     assert found['placement_candidate_search_empty_total{cause="every_group"}'] == 1
 
 
-def test_searches_retries_and_connections_are_counted(start: Callable[..., Api]) -> None:
-    api = start()
-    call = api
+def test_searches_retries_and_connections_are_counted(api: Api) -> None:
     stored(api.app, provider("h1", VCPU=8), provider("h2", VCPU=8))
     for amount in (1, 9):
-        call("GET", f"/allocation_candidates?resources=VCPU:{amount}", "1.39")
+        api("GET", f"/allocation_candidates?resources=VCPU:{amount}", "1.39")
     api.database.note_retry("deadlock")
     api.database.note_fault("disk full", "No space left on device", kind="write")
     found = shown(api)
@@ -113,8 +114,7 @@ def test_searches_retries_and_connections_are_counted(start: Callable[..., Api])
     assert found["placement_usage_is_kept"] == 1
 
 
-def test_a_search_that_runs_out_of_steps_is_counted_whatever_it_found(start):
-    api = start()
+def test_a_search_that_runs_out_of_steps_is_counted_whatever_it_found(api: Api) -> None:
     stored(api.app, provider("h1", VCPU=8, DISK_GB=9))
     with_limits(api, steps_per_tree=0, steps_per_request=0)
     assert api.get("/allocation_candidates?resources=VCPU:1,DISK_GB:1").status_code == 503
@@ -123,11 +123,9 @@ def test_a_search_that_runs_out_of_steps_is_counted_whatever_it_found(start):
     assert found["placement_candidate_search_seconds_count"] == 1
 
 
-def test_capacity_has_the_names_of_the_openstack_exporter(start: Callable[..., Api]) -> None:
-    api = start()
-    call = api
+def test_capacity_has_the_names_of_the_openstack_exporter(api: Api, start: Callable[..., Api]) -> None:
     cloud = stored(api.app, provider('the "host"', VCPU=8))
-    allocate(call, cloud.providers['the "host"'], {"VCPU": 3})
+    allocate(api, cloud.providers['the "host"'], {"VCPU": 3})
     labels = r'{hostname="the \"host\"",resourcetype="VCPU"}'
     found = shown(api)
     assert found["openstack_placement_up"] == 1
@@ -151,16 +149,14 @@ def test_what_consumers_hold_is_shown_if_it_is_wanted(start: Callable[..., Api])
     assert "openstack_placement_resource_provider_allocations" not in start().get("/metrics").text
 
 
-def test_every_line_is_in_the_text_format(start: Callable[..., Api]) -> None:
-    api = start()
+def test_every_line_is_in_the_text_format(api: Api) -> None:
     stored(api.app, provider("h1", VCPU=8))
     line = re.compile(r'(# (HELP|TYPE) [a-z_]+ .*|[a-z_]+(\{([a-z_]+="[^"\n]*",?)+\})? [0-9.e+-]+|)')
     assert [text for text in api.get("/metrics").text.splitlines() if not line.fullmatch(text)] == []
     assert api.get("/metrics").headers["content-type"].startswith("text/plain; version=0.0.4")
 
 
-def test_only_those_whom_the_policy_lets_in_see_them(start: Callable[..., Api]) -> None:
-    api = start()
+def test_only_those_whom_the_policy_lets_in_see_them(api: Api) -> None:
     assert api.get("/metrics", headers={"x-auth-token": "somebody"}).status_code == 403
     assert api.app.test_client().get("/metrics").status_code == 401
 
@@ -174,8 +170,8 @@ def test_a_port_of_their_own_shows_them_to_everybody_and_nothing_else(start: Cal
     assert client.get("/metrics", headers={"host": f"localhost:{PORT}"}).status_code == 401
 
 
-def test_without_metrics_there_is_nothing_to_see(api: Api) -> None:
-    assert api.get("/metrics").status_code == 404
+def test_without_metrics_there_is_nothing_to_see(app: Flask) -> None:
+    assert Api(app).get("/metrics").status_code == 404
 
 
 def test_processes_are_summed_up_and_the_dead_hold_no_connections(start: Callable[..., Api], tmp_path: Path) -> None:
@@ -217,21 +213,20 @@ def metrics_in(*expressions: str) -> set[str]:
     return {name for text in expressions for name in re.findall(r"(?:openstack_)?placement_[a-z_]+", text)}
 
 
-def test_the_dashboard_asks_for_metrics_that_exist(start: Callable[..., Api]) -> None:
+def test_the_dashboard_asks_for_metrics_that_exist(api: Api) -> None:
     panels = json.loads(DASHBOARD.read_text())["panels"]
     asked = metrics_in(*[target["expr"] for panel in panels for target in panel["targets"]])
-    assert asked <= shown_after_anything(start())
+    assert asked <= shown_after_anything(api)
 
 
-def test_alerts_ask_for_metrics_that_exist_and_say_what_to_do(start: Callable[..., Api]) -> None:
+def test_alerts_ask_for_metrics_that_exist_and_say_what_to_do(api: Api) -> None:
     (group,) = yaml.safe_load(ALERTS.read_text())["groups"]
     asked = metrics_in(*[rule["expr"] for rule in group["rules"]])
-    assert asked - {"placement_standby_is_used"} <= shown_after_anything(start())
+    assert asked - {"placement_standby_is_used"} <= shown_after_anything(api)
     assert all(rule["annotations"]["action"].endswith(".") for rule in group["rules"])
 
 
-def test_the_work_of_processes_is_shown(start: Callable[..., Api]) -> None:
-    api = start()
+def test_the_work_of_processes_is_shown(api: Api) -> None:
     found = shown(api)
     assert found["placement_requests_in_progress"] == 1, "the one that asks"
     assert found["placement_worker_starts_total"] == 1
@@ -243,15 +238,13 @@ def test_the_work_of_processes_is_shown(start: Callable[..., Api]) -> None:
     assert shown(api)["placement_requests_in_progress"] == 1
 
 
-def test_threads_and_the_queue_are_those_of_the_server(start: Callable[..., Api]) -> None:
-    api = start()
+def test_threads_and_the_queue_are_those_of_the_server(api: Api) -> None:
     api.get("/traits", environ_base={THREADS: ThreadUse(4, lambda: 3)}).close()
     found = shown(api)
     assert (found["placement_threads"], found["placement_requests_waiting"]) == (4, 3)
 
 
-def test_the_journal_and_its_listeners_are_shown(start: Callable[..., Api]) -> None:
-    api = start()
+def test_the_journal_and_its_listeners_are_shown(api: Api) -> None:
     stored(api.app, provider("h1", VCPU=8))
     listeners = api.server.listeners
     listener = listeners.admit(Following(EntryFilter(), 10, Cursor()))
@@ -264,8 +257,7 @@ def test_the_journal_and_its_listeners_are_shown(start: Callable[..., Api]) -> N
     assert shown(api)["placement_journal_listeners"] == 0
 
 
-def test_what_the_cache_answers_is_counted(start: Callable[..., Api]) -> None:
-    api = start()
+def test_what_the_cache_answers_is_counted(api: Api) -> None:
     stored(api.app, provider("h1", VCPU=8))
     for _ in range(3):
         api.get("/allocation_candidates?resources=VCPU:1&limit=5").close()
@@ -273,8 +265,6 @@ def test_what_the_cache_answers_is_counted(start: Callable[..., Api]) -> None:
     assert 1 <= found["placement_candidate_cache_hits_total"] < found["placement_candidate_search_seconds_count"]
     assert found['placement_caches_read_timestamp_seconds{of="trees"}'] > 1.7e9
 
-
-pytestmark = pytest.mark.any_database
 
 FLAVORS = {"small": "resources=VCPU:2", 'a "large" one': "resources=VCPU:6"}
 ZONE, RACK = str(uuid.uuid4()), str(uuid.uuid4())
