@@ -3,11 +3,15 @@
 ``--deep`` tries many more databases, and ``--seed`` chooses them.
 """
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
+from string import Template
 from typing import Any
 
 import pytest
+import yaml
 from flask import Flask
 from sqlalchemy import Connection, case, delete, select, update
 from werkzeug.test import TestResponse
@@ -46,69 +50,27 @@ WHOLLY_ODD = {"all that may be NULL is": leave_out, "no class of an allocation e
 
 HOST, BELOW_HOST, HEALTHY_HOST, AGGREGATE = (uuid_of(id_) for id_ in (ODD[0], ODD[1], HEALTHY[0], 901))
 CONSUMERS = [uuid_of(1000 + number) for number in range(1, 5)]
-OF_PROVIDER = ("", "/inventories", "/inventories/VCPU", "/usages", "/traits", "/aggregates", "/allocations")
 TOO_MUCH = 99999
-QUERIES = (
-    "resources=VCPU:1",
-    "resources=VCPU:1,MEMORY_MB:512&required=HW_CPU_X86_VMX",
-    "resources=VCPU:1,DISK_GB:10",
-    f"resources=VCPU:1&member_of={AGGREGATE}",
-    f"resources=VCPU:{TOO_MUCH}",
-)
-LATER_QUERIES = (
-    f"resources=VCPU:1&member_of=!{uuid_of(902)}&required=!HW_CPU_X86_AVX",
-    f"resources=VCPU:1&in_tree={HOST}",
-    f"resources=VCPU:1&in_tree={HEALTHY_HOST}",
-    "resources1=VCPU:1&resources2=PGPU:1&group_policy=none&same_subtree=1,2",
-    "resources1=PGPU:1&resources2=PGPU:1&group_policy=isolate",
-    "resources=VCPU:1&root_required=HW_CPU_X86_VMX",
-)
-LISTS = ("", "?resources=VCPU:1", f"?member_of={AGGREGATE}", "?required=HW_CPU_X86_VMX", f"?in_tree={HOST}")
-PLAIN = (
-    *((f"/resource_providers/{HOST}{part}", version) for part in OF_PROVIDER for version in ("1.10", "1.39")),
-    *((f"/resource_providers/{uuid}{part}", "1.39") for uuid in (BELOW_HOST, HEALTHY_HOST) for part in OF_PROVIDER),
-    *((f"/resource_providers{query}", "1.39") for query in LISTS),
-    *((f"/allocations/{uuid}", version) for uuid in CONSUMERS for version in ("1.10", "1.39")),
-    *((f"/usages?project_id={name}", version) for name in ("project", "odd") for version in ("1.10", "1.39")),
-    ("/traits?associated=true", "1.39"),
-    ("/resource_classes", "1.39"),
-    *((f"/allocation_candidates?{query}", version) for query in QUERIES for version in ("1.10", "1.25", "1.39")),
-    *((f"/allocation_candidates?{query}", "1.39") for query in LATER_QUERIES),
-)
-PAGES = (
-    *("/", "/map", "/map?class=VCPU", f"/map/host?uuid={HOST}", "/consumers", "/fair-share", "/search?text=provider"),
-    *("/providers", "/providers?resources=VCPU:1", "/project?id=project", f"/consumers/{CONSUMERS[1]}"),
-    *(f"/providers/{uuid}{part}" for uuid in (HOST, HEALTHY_HOST) for part in ("", "/maintenance")),
-    *(f"/request?query=resources%3DVCPU%3A{amount}" for amount in (1, TOO_MUCH)),
-)
-PLANNER = (
-    *("/planner/v1/inventory", "/planner/v1/fair-share", "/planner/v1/journal"),
-    *(f"/planner/v1/{route}?{query}" for query in (*QUERIES, *LATER_QUERIES) for route in ("explain", "headroom")),
-    *(f"/planner/v1/journal/at?time=2100-01-01T00:00:00Z&provider={uuid}" for uuid in (HOST, HEALTHY_HOST)),
-)
-ONE_VCPU = {"groups": {"": {"resources": {"VCPU": 1}}}}
-ALL_DEVICES = {"groups": {"_A": {"resources": {"PGPU": 1}, "count": "all"}}}
-TOGETHER = {
-    "groups": {"_A": {"resources": {"PGPU": 1}, "count": 2}},
-    "within": [{"groups": ["_A"], "level": "HW_CPU_X86_VMX"}],
-}
-WAITING = {"project_id": "project", "resources": {"VCPU": 1}}
 OWNER = {"uuid": uuid_of(5), "project_id": "p", "user_id": "u", "consumer_type": "X", "consumer_generation": None}
-PLANNED: tuple[tuple[str, dict[str, Any]], ...] = (
-    *(("candidates", body) for body in (ONE_VCPU, ALL_DEVICES, TOGETHER, {**ONE_VCPU, "explain": True})),
-    ("candidates", {**ONE_VCPU, "released": CONSUMERS}),
-    ("candidates", {**ONE_VCPU, "with": [{"like": HOST, "count": 2}]}),
-    ("claims", {**ONE_VCPU, "dry_run": True, "members": 3, "consumer": OWNER}),
+NAMES = {"host": HOST, "healthy": HEALTHY_HOST, "consumer": CONSUMERS[1], "amount": TOO_MUCH}
+NAMES |= {"in": AGGREGATE, "out": uuid_of(902), "consumers": json.dumps(CONSUMERS), "owner": json.dumps(OWNER)}
+READS = yaml.safe_load(Template(Path(__file__).with_name("odd_reads.yaml").read_text()).substitute(NAMES))
+OLD, NEW = "1.10", "1.39"
+ALL_QUERIES = (*READS["queries"], *READS["newer queries"])
+PLAIN = (
+    *((f"/resource_providers/{HOST}{part}", version) for part in READS["of a provider"] for version in (OLD, NEW)),
     *(
-        ("headroom", {"requests": {"a": QUERIES[0], "b": ONE_VCPU}, "per": per})
-        for per in ("tree", "aggregate", "share")
+        (f"/resource_providers/{id_}{part}", NEW)
+        for id_ in (BELOW_HOST, HEALTHY_HOST)
+        for part in READS["of a provider"]
     ),
-    ("headroom", {"requests": {"a": QUERIES[0], "b": "resources=PGPU:1"}, "mix": {"a": 1, "b": 2}}),
-    ("fair-share/order", {"pending": [WAITING]}),
-    ("fair-share/fill", {"pending": [WAITING]}),
-    ("fair-share/reclaim", {"claimant": {"project_id": "other", "resources": {"VCPU": 1}}}),
-    ("scores", {"allocation_requests": [{"allocations": {uuid: {"resources": {"VCPU": 1}}}} for uuid in (HOST,)]}),
+    *((path, NEW) for path in READS["lists"]),
+    *((f"/allocations/{uuid}", version) for uuid in CONSUMERS for version in (OLD, NEW)),
+    *((f"/usages?project_id={name}", version) for name in ("project", "odd") for version in (OLD, NEW)),
+    *((f"/allocation_candidates?{query}", version) for query in READS["queries"] for version in (OLD, "1.25")),
+    *((f"/allocation_candidates?{query}", NEW) for query in ALL_QUERIES),
 )
+EXPLAINED = [f"/planner/v1/{route}?{query}" for query in ALL_QUERIES for route in ("explain", "headroom")]
 
 
 @pytest.fixture
@@ -153,11 +115,11 @@ def answers(api: Api) -> Iterator[tuple[str, TestResponse]]:
     """Send every read, and yield its name and answer."""
     for path, version in PLAIN:
         yield f"{path} {version}", api.get(path, version=version)
-    for path in PLANNER:
+    for path in (*READS["planner"], *EXPLAINED):
         yield path, api.get(path)
-    for path in PAGES:
+    for path in READS["pages"]:
         yield path, api.get(f"/ui{path}", headers={"accept": "text/html"})
-    for path, body in PLANNED:
+    for path, body in [pair for planned in READS["planned"] for pair in planned.items()]:
         yield f"{path} {body}", api.post(f"/planner/v1/{path}", body)
 
 
@@ -226,7 +188,7 @@ CAPACITY, FREE = 16, 15
 
 
 def claimed(amount: int) -> dict[str, Any]:
-    owner = {"project_id": "p", "user_id": "u", "consumer_type": "X", "consumer_generation": None}
+    owner = {name: value for name, value in OWNER.items() if name != "uuid"}
     return {"allocations": {HOST: {"resources": {"VCPU": amount}}}, "mappings": {"": [HOST]}, **owner}
 
 
