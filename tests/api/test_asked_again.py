@@ -177,9 +177,10 @@ class Writes:
             connection.exec_driver_sql("UPDATE inventories SET reserved = 1 - reserved WHERE id > 3 AND reserved < 2")
 
 
-@pytest.mark.parametrize(
-    ("seed", "steps"), [(1, 15), *[pytest.param(seed, 40, marks=pytest.mark.exhaustive) for seed in range(2, 8)]]
-)
+LONGER = [pytest.mark.exhaustive, pytest.mark.any_database]
+
+
+@pytest.mark.parametrize(("seed", "steps"), [(1, 15), *[pytest.param(n, 40, marks=LONGER) for n in range(6, 12)]])
 def test_an_answer_is_that_of_a_search_whatever_was_written_between(
     api: Api, cloud: Cloud, seed: int, steps: int
 ) -> None:
