@@ -58,15 +58,28 @@ def candidates(api: Api, query: str) -> list[Any]:
 
 def place(api: Api, query: str) -> str:
     """Ask and take the first candidate, as nova does; return the consumer."""
+    return take(api, candidates(api, query)[0])
+
+
+def take(api: Api, candidate: Any) -> str:
     consumer = str(uuid.uuid4())
-    assert api.put(f"/allocations/{consumer}", proposed(candidates(api, query)[0])).status_code == 204
+    assert api.put(f"/allocations/{consumer}", proposed(candidate)).status_code == 204
     return consumer
 
 
-def claim(api: Api, required: list[str]) -> None:
-    groups = {"": {"resources": {"VCPU": 2}}, "_G": {"resources": {GPU: 500}, "required": required}}
+def groups_of(query: str) -> dict[str, Any]:
+    """Return the body of a planner request for a half of a device."""
+    device = {"resources": {GPU: 500}, "required": [A] if query == HALF_OF_A else []}
+    return {"groups": {"": {"resources": {"VCPU": 2}}, "_G": device}}
+
+
+def plan(api: Api, query: str) -> None:
+    take(api, ask(api, "POST", "/planner/v1/candidates", body=groups_of(query))["allocation_requests"][0])
+
+
+def claim(api: Api, query: str) -> None:
     consumer = {"uuid": str(uuid.uuid4()), **OWNER, "consumer_type": "INSTANCE"}
-    assert api.post("/planner/v1/claims", {"groups": groups, "consumer": consumer}).status_code == 201
+    assert api.post("/planner/v1/claims", {**groups_of(query), "consumer": consumer}).status_code == 201
 
 
 def learnt(api: Api) -> dict[tuple[str, ...], float]:
@@ -76,11 +89,10 @@ def learnt(api: Api) -> dict[tuple[str, ...], float]:
     return {tuple(one["kinds"]): one["weight"] for one in shown}
 
 
-@pytest.mark.parametrize("by_claims", [False, True], ids=["get and put", "claims"])
-def test_work_is_learnt_with_the_models_that_it_insists_on(worker: Api, *, by_claims: bool) -> None:
-    for _ in range(3):
-        claim(worker, [A]) if by_claims else place(worker, HALF_OF_A)
-    claim(worker, []) if by_claims else place(worker, HALF)
+@pytest.mark.parametrize("gets", [place, plan, claim])
+def test_work_is_learnt_with_the_models_that_it_insists_on(worker: Api, gets: Callable[[Api, str], object]) -> None:
+    for query in (HALF_OF_A, HALF_OF_A, HALF_OF_A, HALF):
+        gets(worker, query)
     save(worker)
     assert learnt(worker) == {(A,): 3, (): 1}
 

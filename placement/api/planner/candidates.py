@@ -32,7 +32,7 @@ from placement.errors import ConfigurationError, InvalidAt
 from placement.services import scores as service
 from placement.services.allocation_candidates import explanation_of
 from placement.services.planner.candidates import PlannedCandidate, PlannerAnswer, planned_candidates
-from placement.services.planner.questions import AS_THEY_ARE, PlannerOptions
+from placement.services.planner.questions import PlannerOptions
 from placement.settings.planner.document import IMPORT_HINT
 from placement.settings.planner.profiles import inline_profile
 from placement.store.search.names import Summaries
@@ -211,7 +211,7 @@ def plan(call: Call) -> Response:
     request = planner_request(body, call.server.settings.planner)
     options, changes = options_for(call, body), changes_of(body)
     answer = planned_candidates(call.database, request, options, changes=changes)
-    if options.judge is not None and answer.candidates and changes == AS_THEY_ARE and not request.paths:
+    if options.judge is not None and answer.candidates and changes is None and not request.paths:
         options.judge.note_asked(wanted_of(request, plan_for(request.plain)))
     ignored = ignored_in(call.server.settings.planner, body)
     return call.json({**answer_json(answer), **({"ignored": ignored} if ignored else {})})

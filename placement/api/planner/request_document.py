@@ -346,11 +346,10 @@ def _unknown(path: BodyPath, suffixes: Iterable[str], existing: set[str]) -> Ite
         yield path, f"There is no group {unknown[0]!r}."
 
 
-def changes_of(body: Body) -> Changes:
-    """Return the changes to the cloud that a body assumes; InvalidAt if it adds too many trees."""
+def changes_of(body: Body) -> Changes | None:
+    """Return the changes to the cloud that a body assumes, if any; InvalidAt if it adds too many trees."""
     more = [(addition["like"], addition["count"]) for addition in body.get("with", ())]
     if sum(count for _like, count in more) > MAX_ADDED_IN_ALL:
         raise InvalidAt(("with",), f"The key adds more than {MAX_ADDED_IN_ALL} trees.")
-    return Changes(
-        without=body.get("without", ()), more=more, released=sorted(both_spellings(body.get("released", ())))
-    )
+    without, released = body.get("without", ()), body.get("released", ())
+    return Changes(without, more, sorted(both_spellings(released))) if more or without or released else None

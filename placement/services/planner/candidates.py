@@ -25,7 +25,6 @@ from placement.services.allocation_candidates import Explained, condition_masks
 from placement.services.cloud_cache import cloud_in
 from placement.services.planner.gang import ClaimMember, Drafting, GangPlan
 from placement.services.planner.questions import (
-    AS_THEY_ARE,
     STEPS_PER_REQUEST,
     Changes,
     PlannerOptions,
@@ -75,13 +74,13 @@ def planned_candidates(
     options: PlannerOptions,
     *,
     overlay: Overlay = AS_IT_IS,
-    changes: Changes = AS_THEY_ARE,
+    changes: Changes | None = None,
 ) -> PlannerAnswer:
     """Find the best candidates for a planner request, in one snapshot.
 
     InvalidAt if something named does not exist, OutOfSteps if the search was cut off before it found anything.
     """
-    overlay = overlay_of(tx, changes, overlay)
+    overlay = overlay_of(tx, changes, overlay) if changes else overlay
     question, cloud = question_for(tx, request, options), cloud_in(tx)
     name, is_real = ("candidates", *options.asked_for(request)), overlay.is_empty
     answer: PlannerAnswer | None = cloud.reason_for_nothing(name) if is_real else None

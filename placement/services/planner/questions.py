@@ -39,9 +39,6 @@ class Changes:
     released: Sequence[str] = ()
 
 
-AS_THEY_ARE = Changes()
-
-
 def overlay_of(tx: Transaction, changes: Changes, overlay: Overlay = AS_IT_IS) -> Overlay:
     """Put changes on top of an overlay; InvalidAt if there is no such provider or aggregate."""
     overlay = released(tx, changes.released, overlay) if changes.released else overlay

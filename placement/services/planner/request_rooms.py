@@ -30,7 +30,6 @@ from placement.domain.tree import AS_IT_IS, Overlay, PlaceLock
 from placement.errors import Invalid, InvalidAt
 from placement.services.cloud_cache import cloud_in, ids_in
 from placement.services.planner.questions import (
-    AS_THEY_ARE,
     Changes,
     Composers,
     PlannerOptions,
@@ -82,7 +81,7 @@ def headrooms(
     listing: Listing = Listing(),  # noqa: B008 - it is frozen
     *,
     mix: Mapping[str, Fraction] | None = None,
-    changes: Changes = AS_THEY_ARE,
+    changes: Changes | None = None,
     options: Mapping[str, PlannerOptions] = NO_OPTIONS,
     locks: Sequence[PlaceLock] = (),
 ) -> Headrooms:
@@ -97,7 +96,7 @@ def headrooms(
         # Relaxed so that at least as many copies fit: each part of a hierarchical name becomes a group.
         if isinstance(request, PlannerRequest) and request.paths and name in options:
             in_groups[name] = composer_of_paths(request, options[name]).parts()
-    ids, overlay = _ids(tx, in_groups, locks), overlay_of(tx, changes)
+    ids, overlay = _ids(tx, in_groups, locks), overlay_of(tx, changes) if changes else AS_IT_IS
     cloud = _supposed(tx, ids, overlay)
     aggregates = {uuid: frozenset(roots) for uuid, roots in hosts_in(tx).items()} if listing.aggregates else {}
     # Of these, sums alone cannot decide how many copies fit into a tree.
