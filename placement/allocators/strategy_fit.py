@@ -153,3 +153,9 @@ class Profile:
     def __post_init__(self) -> None:
         weights = [exact(policy.weight) for policy in (self.fit, self.sra) if policy is not None]
         object.__setattr__(self, "maximum", MAX_NODE_SCORE * sum(weights, Fraction()))
+
+    @property
+    def names_families(self) -> bool:
+        """Whether what a node has decides by family, so that a scorer has to know every class."""
+        entries = [*(self.sra.resources if self.sra else ()), *(self.proportional.reserve if self.proportional else ())]
+        return any([name.endswith(WILDCARD) for name in entries])

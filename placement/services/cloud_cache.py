@@ -14,7 +14,6 @@ from weakref import ref
 
 import numpy as np
 
-from placement.allocators import WILDCARD
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.planner.planner_trees import ProviderNames
 from placement.candidates.serving import Serving
@@ -128,12 +127,8 @@ class CloudInSnapshot:
         return TreeReader(serving, partial(self._tx.names.classes.ids, self._tx.connection), with_places=with_places)
 
     def classes_in_families(self, profile: RankingProfile) -> list[str]:
-        """Return all classes if a profile names scarce ones by family; otherwise none, since none is needed."""
-        strategy = profile.strategy
-        named = [*(strategy.sra.resources if strategy.sra else ())]
-        named += strategy.proportional.reserve if strategy.proportional else ()
-        has_families = any(name.endswith(WILDCARD) for name in named)
-        return [class_.name for class_ in all_classes(self._tx)] if has_families else []
+        """Return all classes if a profile names any by family; otherwise none, since none is needed."""
+        return [class_.name for class_ in all_classes(self._tx)] if profile.strategy.names_families else []
 
     def reason_for_nothing(self, question: tuple[object, ...]) -> Any:
         """Return why a request finds nothing; None if it is not known to find nothing.

@@ -135,14 +135,13 @@ def _shown(scored: ScoredRequest, touched: dict[Counts, dict[str, int]]) -> dict
 
 def score_json(score: Score, touched: dict[str, int]) -> dict[str, Any]:
     """Return a score as JSON, with how many places it touches at each level; unused parts of a profile are null."""
-    total, fit, sra, compactness, fragmentation, _touched, _keeps_proportion, raw_fit, raw_sra = score
     return {
-        "total": total,
-        "fit": fit,
-        "sra": sra,
-        "compactness": compactness,
-        "fragmentation": fragmentation,
-        "raw": {"fit": raw_fit, "sra": raw_sra},
+        "total": score.total,
+        "fit": score.fit,
+        "sra": score.sra,
+        "compactness": score.compactness,
+        "fragmentation": score.fragmentation,
+        "raw": {"fit": score.raw_fit, "sra": score.raw_sra},
         "touched": touched,
     }
 

@@ -6,10 +6,12 @@ several fields.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import orjson
 
+from placement.allocators.strategy_fit import Profile
 from placement.api.candidate_query import MAX_GROUPS, SUFFIX
 from placement.api.fields import (
     ANYTHING,
@@ -37,7 +39,8 @@ from placement.errors import Invalid
 from placement.formats.volcano import HIERARCHY, profile_of_arguments
 from placement.settings.planner.document import IMPORT_HINT, SCHEDULER_KEYS
 
-SCORING_KEYS = SCHEDULER_KEYS | {"fit", "sra", "proportional", "compactness", "resourceWeight"}
+_POLICIES = {policy.name for policy in fields(Profile) if policy.init}
+SCORING_KEYS = SCHEDULER_KEYS | _POLICIES | {"compactness", "resourceWeight"}
 """Keys about scoring, in Volcano's terms or those of profiles."""
 
 A_PROFILE = {

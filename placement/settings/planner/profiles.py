@@ -40,23 +40,21 @@ def inline_profile(document: Mapping[str, Any], devices: DeviceSettings) -> Rank
     """Return a profile that a request defines inline, with the file's keys except fragmentation."""
     node = yaml.compose(json.dumps(document), Loader=yaml.SafeLoader)
     assert node is not None
-    entry = DocumentEntry("profile", (), node, 1)
-    entry.fields("fit", "sra", "proportional", "compactness")
-    return _profile(INLINE, entry, devices, is_named=False)
+    return _profile(INLINE, DocumentEntry("profile", (), node, 1), devices, is_named=False)
 
 
 def _profile(name: str, entry: DocumentEntry, devices: DeviceSettings, *, is_named: bool = True) -> RankingProfile:
-    if is_named:
-        entry.check_name(NAME, "the name of a profile: letters, digits, dots, dashes and underscores")
     strategies: Mapping[str, Reader] = {
         "fit": lambda fit: _fit(fit, devices),
         "sra": lambda sra: _sra(sra, devices),
         "proportional": lambda proportional: _proportional(proportional, devices),
     }
-    own: Mapping[str, Reader] = {
-        "compactness": lambda part: part.read_keys({"weight": DocumentEntry.number}).get("weight", DEFAULT_COMPACTNESS),
-        "fragmentation": read_fragmentation,
+    own: dict[str, Reader] = {
+        "compactness": lambda part: part.read_keys({"weight": DocumentEntry.number}).get("weight", DEFAULT_COMPACTNESS)
     }
+    if is_named:
+        entry.check_name(NAME, "the name of a profile: letters, digits, dots, dashes and underscores")
+        own["fragmentation"] = read_fragmentation
     values = {"compactness": 0} | entry.read_keys({**strategies, **own})
     strategy = Profile(**{name: values.pop(name, None) for name in strategies})
     return RankingProfile(name=name, strategy=strategy, **values)
