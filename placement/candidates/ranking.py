@@ -129,16 +129,16 @@ class TreeScores:
     """The scores of trees for one request.
 
     Without sharing providers, trees have scores. With what is ``shared``, candidates do, by their own parts, and a
-    tree's score is only an upper bound. ``families`` is every class that providers may have, needed where the profile
-    names scarce resources by family. If it ``varies`` how much candidates take, at least what is ``requested``, these
-    have scores of their own (``of_amounts``), and trees nothing but a common bound.
+    tree's score is only an upper bound. ``node_classes`` as in ``NodeScorer``. If it ``varies`` how much candidates
+    take, at least what is ``requested``, these have scores of their own (``of_amounts``), and trees nothing but a
+    common bound.
     """
 
     def __init__(
         self,
         requested: Mapping[str, int],
         ranking: Ranking,
-        families: Iterable[str] = (),
+        node_classes: Iterable[str] = (),
         fragmentation: TreeFragmentation | None = None,
         *,
         shared: Shared | None = None,
@@ -156,7 +156,7 @@ class TreeScores:
         self._lost: dict[Counts, float] = {(): 0.0}
         self._profile = profile
         self.requested = requested
-        self._families = frozenset(families)
+        self._node_classes = frozenset(node_classes)
         self._shared = shared
         self.filters = profile.filters
         self.varies = varies
@@ -187,7 +187,7 @@ class TreeScores:
             return None
         shared = self._shared
         shared_form = shared and (frozenset(shared.least.items()), shared.alone)
-        return id(self._profile), frozenset(self.requested.items()), self._families, shared_form
+        return id(self._profile), frozenset(self.requested.items()), self._node_classes, shared_form
 
     def prefer_devices(self, tree: Tree) -> None:
         """Sort the options of a tree by which of its devices are best taken first."""
@@ -217,7 +217,7 @@ class TreeScores:
         return keys._replace(negated=keys.negated - jitter)
 
     def _scorer(self, own: OwnPart) -> NodeScorer:
-        return self._profile.scorer(self.requested, self._families, own)
+        return self._profile.scorer(self.requested, self._node_classes, own)
 
     def weight(self, row: Sequence[int], taken: OwnAmounts) -> tuple[bool, float]:
         """Tell whether candidates break a proportion, and return their negated score if compact.
@@ -272,7 +272,7 @@ class TreeScores:
         """Return the scores of a result that takes these amounts in all."""
         taken = tuple([amounts[name] for name in self.requested])
         if taken not in self._by_amounts:
-            scored_by = dict(zip(self.requested, taken, strict=True)), self._ranking, self._families
+            scored_by = dict(zip(self.requested, taken, strict=True)), self._ranking, self._node_classes
             scores = TreeScores(*scored_by, self._fragmentation, shared=self._shared, varies=True)
             self._by_amounts[taken] = scores
         return self._by_amounts[taken]

@@ -53,15 +53,16 @@ class Score(NamedTuple):
 
 
 class CandidateScorer:
-    """Scores candidates that take the same amounts, on any tree, which itself gives its ``own`` of these.
-
-    ``families`` is every class that trees may have, needed where the profile names scarce resources by family.
-    """
+    """Scores candidates that take the same amounts, on any tree, which gives its ``own`` part; see ``NodeScorer``."""
 
     def __init__(
-        self, profile: RankingProfile, requested: ResourceAmounts, own: ResourceAmounts, families: Iterable[str] = ()
+        self,
+        profile: RankingProfile,
+        requested: ResourceAmounts,
+        own: ResourceAmounts,
+        node_classes: Iterable[str] = (),
     ) -> None:
-        self._scorer = profile.scorer(requested, frozenset(families), OwnPart.exactly(own))
+        self._scorer = profile.scorer(requested, frozenset(node_classes), OwnPart.exactly(own))
         self.classes = self._scorer.classes
         """The classes whose capacity and usage a tree is judged by, in this order."""
         self._per_point = MAX_SCORE / float(profile.maximum) if profile.maximum else 0.0
@@ -216,16 +217,16 @@ class RequestColumns:
         """The indices of requests that take from several trees, sharing providers aside."""
 
     def scored(
-        self, profile: RankingProfile, *, families: Collection[str] = (), judge: DeviceJudge | None = None
+        self, profile: RankingProfile, *, node_classes: Collection[str] = (), judge: DeviceJudge | None = None
     ) -> list[ScoredRequest]:
         """Return the scores of the requests, in order, and whether there is room for each.
 
-        ``families`` as in ``CandidateScorer``; ``judge`` judges devices, if the profile counts fragmentation.
+        ``node_classes`` as in ``NodeScorer``; ``judge`` judges devices, if the profile counts fragmentation.
         """
         scores: dict[int, Score] = {}
         touched, tidiness = self._touched(), self._tidiness(judge)
         groups = [
-            (CandidateScorer(profile, dict(total), dict(own), families), members)
+            (CandidateScorer(profile, dict(total), dict(own), node_classes), members)
             for (total, own), members in self._by_amounts().items()
         ]
         ids = self._class_ids({name for scorer, _members in groups for name in scorer.classes})

@@ -137,7 +137,7 @@ def _scores(tx: Transaction, reader: TreeReader, *, ranking: Ranking, judge: Fra
     cloud, fragmentation = cloud_in(tx), None
     if judge is not None:
         fragmentation = judge.in_snapshot(tx).fragmentation(reader, host_demands(reader.plan), cloud.kept)
-    scored_by = amounts_of(reader.plan), ranking, cloud.classes_in_families(ranking.profile), fragmentation
+    scored_by = amounts_of(reader.plan), ranking, cloud.node_classes(ranking.profile), fragmentation
     return TreeScores(*scored_by, shared=shared_by(reader))
 
 

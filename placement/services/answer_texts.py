@@ -102,14 +102,14 @@ def written_answer(
     before = _texts_before(tx, key, ids)
     if before is None or cloud.reason_for_nothing(question.key) is not None:
         return None
-    amounts, families = amounts_of(plan), cloud.classes_in_families(ranking.profile)
-    scores = TreeScores(amounts, replace(ranking, seed=None), families)
+    amounts, node_classes = amounts_of(plan), cloud.node_classes(ranking.profile)
+    scores = TreeScores(amounts, replace(ranking, seed=None), node_classes)
     reader = cloud.reader(plan, ids, with_places=any(ids.levels), adds_up=True)
     search = _SearchOfWritten(tx, question, form.write, reader, scores, before)
     order, answer = kept_order(reader, scores, cloud.kept), None
     if order is not None and not reader.shares and (limit or len(order) <= MAX_WITHOUT_LIMIT):
         if not ranking.is_certain:
-            order = KeyOrder(TreeScores(amounts, ranking, families).shuffled(order.keys), order.among)
+            order = KeyOrder(TreeScores(amounts, ranking, node_classes).shuffled(order.keys), order.among)
         answer = search.answer(order)
     if answer is None:
         cloud.kept.keep(key, _REFUSED, size=0)

@@ -126,7 +126,7 @@ class CloudInSnapshot:
         serving = self.serving(plan, ids, levels=ids.levels if with_places else (), adds_up=adds_up)
         return TreeReader(serving, partial(self._tx.names.classes.ids, self._tx.connection), with_places=with_places)
 
-    def classes_in_families(self, profile: RankingProfile) -> list[str]:
+    def node_classes(self, profile: RankingProfile) -> list[str]:
         """Return all classes if a profile names any by family; otherwise none, since none is needed."""
         return [class_.name for class_ in all_classes(self._tx)] if profile.strategy.names_families else []
 

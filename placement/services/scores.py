@@ -67,8 +67,8 @@ def scored(
     tx: Transaction, columns: RequestColumns, profile: RankingProfile, judge: FragmentationJudge | None
 ) -> list[ScoredRequest]:
     """Return the scores of requests by a profile and its judge, in a snapshot."""
-    families = cloud_in(tx).classes_in_families(profile)
-    return columns.scored(profile, families=families, judge=judge.in_snapshot(tx) if judge else None)
+    node_classes = cloud_in(tx).node_classes(profile)
+    return columns.scored(profile, node_classes=node_classes, judge=judge.in_snapshot(tx) if judge else None)
 
 
 def _path(position: int) -> tuple[str | int, ...]:

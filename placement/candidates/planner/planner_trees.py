@@ -46,7 +46,7 @@ class SeenCloud:
     """What a snapshot shows of the cloud for one request: its trees, and what was derived from them.
 
     ``levels`` has the ids of the traits of its levels, outermost first, None for one that does not exist;
-    ``trait_names`` also those of rules about devices. ``families`` are all classes, if the profile names any by family.
+    ``trait_names`` also those of rules about devices. ``node_classes`` are all classes if a profile names families.
     """
 
     reader: TreeReader
@@ -55,7 +55,7 @@ class SeenCloud:
     trait_names: Mapping[int, str]
     names: NamesIn
     kept: KeptInState
-    families: Sequence[str] = ()
+    node_classes: Sequence[str] = ()
     judge: DeviceJudge | None = None
 
     def classes(self, names: Collection[str] | None) -> Mapping[int, str]:

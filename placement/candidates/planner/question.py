@@ -97,8 +97,8 @@ class PlannerQuestion:
 
     @property
     def scored_by(self) -> tuple[Mapping[str, int], Ranking, Sequence[str]]:
-        """What scores depend on: the amounts, the profile, and the classes of families that it names."""
-        return self.composer.requested, Ranking(self.profile), self.cloud.families
+        """What scores depend on: the amounts, the profile, and all classes if it names any by family."""
+        return self.composer.requested, Ranking(self.profile), self.cloud.node_classes
 
     @property
     def _open_ended(self) -> list[RequestGroup]:

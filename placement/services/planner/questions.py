@@ -166,7 +166,7 @@ def question_for(
     reader = cloud_in(tx).reader(plan, ids, adds_up=not request.paths)
     cloud = replace(
         seen_cloud(tx, request, composer.levels, reader),
-        families=cloud_in(tx).classes_in_families(options.profile),
+        node_classes=cloud_in(tx).node_classes(options.profile),
         judge=options.judge.in_snapshot(tx) if options.judge else None,
     )
     return PlannerQuestion(
