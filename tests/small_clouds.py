@@ -1,6 +1,6 @@
 """Small random clouds and requests, as rows and as columns."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -108,21 +108,24 @@ def random_sets(chance: Random, values: Sequence[str]) -> tuple[frozenset[str], 
     return tuple(dict.fromkeys(found))
 
 
+CONDITIONS: Mapping[str, Callable[[Random], object]] = {
+    "required": lambda chance: random_sets(chance, TRAITS),
+    "forbidden": lambda chance: frozenset(chance.sample(TRAITS, chance.choice((1, 1, 2)))),
+    "member_of": lambda chance: random_sets(chance, AGGREGATES),
+    "forbidden_aggregates": lambda chance: frozenset(chance.sample(AGGREGATES, 1)),
+    "in_tree": lambda chance: chance.choice((uuid_of(1), uuid_of(2), uuid_of(3), UNKNOWN_TREE)),
+}
+"""What draws each condition of a group, by its name in ``RequestGroup``."""
+
+
 def random_group(chance: Random, suffix: str, *, has_resources: bool = True) -> RequestGroup:
     """Return a group with one or two conditions: a group with all of them hardly ever has a near miss."""
     names = chance.sample(CLASSES, chance.choice((1, 1, 2)))
-    conditions = {
-        "required": lambda: random_sets(chance, TRAITS),
-        "forbidden": lambda: frozenset(chance.sample(TRAITS, chance.choice((1, 1, 2)))),
-        "member_of": lambda: random_sets(chance, AGGREGATES),
-        "forbidden_aggregates": lambda: frozenset(chance.sample(AGGREGATES, 1)),
-        "in_tree": lambda: chance.choice((uuid_of(1), uuid_of(2), uuid_of(3), UNKNOWN_TREE)),
-    }
-    chosen = chance.sample(sorted(conditions), chance.choice((0, 0, 1, 1, 2)))
+    chosen = chance.sample(sorted(CONDITIONS), chance.choice((0, 0, 1, 1, 2)))
     return RequestGroup(
         suffix=suffix,
         resources={name: chance.randint(1, 4) for name in names} if has_resources else {},
-        **{name: conditions[name]() for name in chosen},
+        **{name: CONDITIONS[name](chance) for name in chosen},
     )
 
 

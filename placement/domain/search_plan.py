@@ -10,7 +10,7 @@ one demand.
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
 """Marks a provider that shares with all trees that are in one of its aggregates."""
@@ -83,7 +83,7 @@ class Demand:
     def identity(self) -> tuple[object, ...]:
         """The key that two demands share if and only if the same providers serve them."""
         group = self.group
-        conditions = (group.required, group.forbidden, group.member_of, group.forbidden_aggregates, group.in_tree)
+        conditions = [getattr(group, part.name) for part in fields(group) if part.name not in {"suffix", "resources"}]
         return (group.is_granular, self.resources, *conditions)
 
 

@@ -1,12 +1,13 @@
 """Searches, explanations and headroom on real databases are what brute force finds in the same small clouds."""
 
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import fields, replace
 from random import Random
 
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 
+from placement.allocators.bundle_packing import exactly
 from placement.allocators.ranking_profile import RankingProfile
 from placement.candidates.compose.slots import RequestBudget
 from placement.candidates.explain.explain import explain
@@ -29,7 +30,18 @@ from placement.store.search.names import ids_for
 from tests.databases import statements, without_caches
 from tests.definition_of_candidates import Definition
 from tests.examples import examples
-from tests.small_clouds import AGGREGATES, TRAITS, load, masks_of, random_situation, shares_of, situations
+from tests.small_clouds import (
+    AGGREGATES,
+    CONDITIONS,
+    TRAITS,
+    Inventory,
+    Node,
+    load,
+    masks_of,
+    random_situation,
+    shares_of,
+    situations,
+)
 from tests.store.rows import add_hosts, run
 from tests.unit.candidates.filling import TooLarge, filled
 
@@ -232,6 +244,25 @@ def test_the_headroom_is_what_filling_the_cloud_in_every_possible_way_finds(data
     for aggregate, number in in_aggregates.items():
         copies = of_aggregates.get(aggregate)
         assert (number == 0) if copies is None else copies.least <= number <= copies.max_count
+
+
+def test_every_condition_of_a_group_is_drawn() -> None:
+    assert {*CONDITIONS} == {part.name for part in fields(RequestGroup)} - {"suffix", "resources"}
+
+
+@pytest.mark.parametrize("condition", sorted(CONDITIONS))
+def test_hosts_that_differ_in_one_condition_have_their_own_headroom(database, condition) -> None:
+    """What copies can do is told by one host of each form."""
+    host = Node(1, None, 1, {"VCPU": Inventory(4)})
+    marked = replace(host, id=2, root=2, traits=frozenset(TRAITS), aggregates=frozenset(AGGREGATES))
+    coarse = replace(host, id=3, root=3, inventories={"VCPU": Inventory(4, step_size=4)})
+    cloud = {node.id: node for node in (host, marked, coarse)}
+    load(database, cloud)
+    for seed in range(4):
+        asked = {condition: CONDITIONS[condition](Random(seed))}
+        request = CandidateRequest(groups=(RequestGroup(suffix="_A", resources={"VCPU": 2}, **asked),))
+        room = headrooms(database, {"it": request}).rooms["it"]
+        assert room.headroom.copies == exactly(filled(request, cloud)), asked
 
 
 def test_several_requests_have_what_each_has_alone(database) -> None:
