@@ -225,29 +225,6 @@ def test_one_numa_node_comes_before_two_the_fuller_node_first_and_a_limit_shows_
         assert sorted(map(str, candidates(unranked, query))) == sorted(map(str, candidates(api, query)))
 
 
-BAD = [
-    ("resources=VCPU:99999999999999999999", "placement.undefined_code"),
-    ("resources=CUSTOM_NOTHING:1", "placement.undefined_code"),
-    ("resources=VCPU:1&required=CUSTOM_NOTHING", "placement.undefined_code"),
-    ("resources=VCPU:1&root_required=CUSTOM_NOTHING", "placement.undefined_code"),
-    ("resources=VCPU:1&limit=0", "placement.undefined_code"),
-    ("resources=VCPU:1&in_tree=host0", "placement.undefined_code"),
-    ("resources=VC%00PU:1", "placement.undefined_code"),
-    ("resources=VCPU:1&required=%ff", "placement.undefined_code"),
-    ("required_A=HW_NUMA_ROOT&same_subtree=_A", "placement.query.missing_value"),
-    ("resources=VCPU:1&required_A=HW_NUMA_ROOT", "placement.query.bad_value"),
-    ("resources=VCPU:1&root_required=HW_NUMA_ROOT&root_required=HW_NUMA_ROOT", "placement.query.duplicate_key"),
-    ("".join(f"resources_{i}=VCPU:1&" for i in range(300)) + "group_policy=none", "placement.undefined_code"),
-    ("resources_A=" + ",".join(f"CUSTOM_{i}:1" for i in range(30)), "placement.undefined_code"),
-]
-
-
-@pytest.mark.parametrize(("query", "code"), BAD, ids=[query[:60] for query, _ in BAD])
-def test_bad_queries_are_refused(api: Api, query: str, code: str) -> None:
-    error = error_of(api.get(f"/allocation_candidates?{query}"))
-    assert (error["code"], bool(error["request_id"])) == (code, True)
-
-
 ABSURD = {
     "traits": "resources_A=VCPU:1&required_A=" + ",".join(STANDARD_TRAITS[:300]),
     "loose traits": "resources=VCPU:1&required=" + ",".join(STANDARD_TRAITS[:300]),

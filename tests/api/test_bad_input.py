@@ -1,17 +1,22 @@
-"""What is wrong gets Placement's error document, never a 5xx, however deep, large or malformed it is.
+"""What is wrong gets Placement's error document, never a 5xx, however deep, large or malformed it is: refusals.yaml.
 
 tests/survival/test_hostile_input.py sends whatever a client might.
 """
 
 import io
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from gunicorn.http.errors import InvalidChunkSize
 
 from placement.api.routes import ROUTES
 from tests.api.conftest import Api
+from tests.claims import error_of
 
+REFUSALS = yaml.safe_load(Path(__file__).with_name("refusals.yaml").read_text(encoding="utf-8"))
 UUID = "11111111-0000-4000-8000-000000000000"
 PARTS = {"uuid": UUID, "consumer_uuid": UUID, "name": "CUSTOM_X", "resource_class": "VCPU"}
 WRITES = sorted({(route.method, route.path) for route in ROUTES if route.method in {"POST", "PUT"}})
@@ -38,31 +43,26 @@ def check(response) -> None:
         assert error["request_id"] == response.headers["x-openstack-request-id"]
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "options", "status"),
-    [
-        ("GET", "/nothing", {}, 404),
-        ("GET", "/resource_providers/", {}, 404),
-        ("GET", "/resource_providers//inventories", {}, 404),
-        ("GET", f"/resource_providers/{UUID}%00", {}, 404),
-        ("GET", "/traits/%ff", {}, 404),
-        ("PATCH", PROVIDERS, {}, 405),
-        ("HEAD", PROVIDERS, {}, 405),
-        ("OPTIONS", "/", {}, 405),
-        ("BREW", "/", {}, 405),
-        ("POST", PROVIDERS, {"data": "{}", "headers": {"content-type": "text/plain"}}, 415),
-        ("POST", PROVIDERS, {"data": "{", "headers": JSON}, 400),
-        ("POST", PROVIDERS, {"data": b"\xff", "headers": JSON}, 400),
-        ("GET", "/resource_providers?name=%ff", {}, 400),
-        ("GET", "/resource_providers?" + "&".join(["name=x"] * 2000), {}, 400),
-        ("GET", "/resource_providers?bogus=1", {}, 400),
-    ],
-)
-def test_requests_that_are_wrong_in_one_way(api: Api, method: str, path: str, options: dict, status: int) -> None:
+@pytest.mark.parametrize("row", REFUSALS, ids=[" ".join(row[:2]) for row in REFUSALS])
+def test_requests_that_are_wrong_in_one_way(api: Api, row: list[Any]) -> None:
+    method, path, status, code, options = *row, *(None, {})[len(row) - 3 :]
     response = api.request(method, path, **options)
     assert response.status_code == status
     if method != "HEAD":
         check(response)
+        assert code in (None, response.json["errors"][0]["code"])
+
+
+MANY_PARTS = {
+    "/resource_providers?": "name=x&" * 2000,
+    "/allocation_candidates?": "".join(f"resources_{i}=VCPU:1&" for i in range(300)) + "group_policy=none",
+    "/allocation_candidates?resources_A=": ",".join(f"CUSTOM_{i}:1" for i in range(30)),
+}
+
+
+@pytest.mark.parametrize(("path", "query"), MANY_PARTS.items(), ids=[*MANY_PARTS])
+def test_queries_of_too_many_parts_are_refused(api: Api, path: str, query: str) -> None:
+    assert error_of(api.get(path + query))["code"] == "placement.undefined_code"
 
 
 @pytest.mark.parametrize("opened", ["[", '{"a":'])

@@ -3,53 +3,26 @@
 import json
 import random
 from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.api.conftest import Api, serving
 from tests.claims import make_provider, new_uuid
 
-HEADERS = (
-    "Host", "X-Forwarded-Host", "X-Forwarded-Port", "X-Forwarded-Prefix", "X-Forwarded-Proto", "X-Forwarded-For",
-    "Forwarded", "X-Script-Name", "Accept", "Accept-Encoding", "Accept-Language", "X-Openstack-Request-Id", "Origin",
-    "User-Agent", "Referer", "If-None-Match", "Cookie",
-)  # fmt: skip
-VALUES = (
-    "", " ", ",", "x", "/", "//", "//evil.example.com", "placement", "/placement", "/plac\xe9ment", "/%", "/%zz",
-    "/a b",
-    "host:", "host:0", "host:99999", "host:-1", "host:port", "host:80:80", "http://host", "[::1", "[::1]:x", "::1",
-    "[::1]:8778", "under_score:8778", "a..b", "\xe9", "\xff\xfe", "\x7f", "%00", "'\"<>", '"quoted"', '"a,b', "a, b:c",
-    "https", "javascript", "http:", "gzip;q=x", "text/html", "text/html;q=0.5, */*;q=z", "for=1;host=x:y;proto=z",
-    "req-1",
-    "a" * 5000,
-)  # fmt: skip
+TABLE = yaml.safe_load(Path(__file__).with_name("hostile_headers.yaml").read_text(encoding="utf-8"))
+HEADERS = [*chain.from_iterable(TABLE["headers"])]
+VALUES = [*chain.from_iterable(TABLE["values"]), "a" * 5000]
+CREATING: dict[str, tuple[str, str, Any, str]] = TABLE["creating"]
 
 
 @pytest.fixture(params=[True, False], ids=["behind a proxy", "alone"])
 def api(sqlite_url: str, request: pytest.FixtureRequest) -> Iterator[Api]:
     with serving(sqlite_url, proxy_headers_parsing=request.param) as served:
         yield served
-
-
-PLANNED = {"groups": {"": {"resources": {"VCPU": 1}}}}
-OWNER = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE"}
-STOCK = {"resource_provider_generation": 0, "resource_class": "VCPU", "total": 4}
-# What creates something: method, path and body, and where it is shown. {uuid} is new each time.
-CREATING: dict[str, tuple[str, str, Any, str]] = {
-    "provider": (
-        "POST", "/resource_providers", {"name": "{uuid}", "uuid": "{uuid}"}, "/resource_providers/{uuid}"
-    ),
-    "resource class": ("POST", "/resource_classes", {"name": "CUSTOM_{name}"}, "/resource_classes/CUSTOM_{name}"),
-    "class by name": ("PUT", "/resource_classes/CUSTOM_{name}", None, "/resource_classes/CUSTOM_{name}"),
-    "trait": ("PUT", "/traits/CUSTOM_{name}", None, "/traits/CUSTOM_{name}"),
-    "inventory": (
-        "POST", "/resource_providers/{empty}/inventories", STOCK, "/resource_providers/{empty}/inventories/VCPU"
-    ),
-    "planned claim": (
-        "POST", "/planner/v1/claims", {**PLANNED, "consumer": {"uuid": "{uuid}", **OWNER}}, "/allocations/{uuid}"
-    ),
-}  # fmt: skip
 
 
 @pytest.mark.any_database
