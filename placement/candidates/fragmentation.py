@@ -6,6 +6,7 @@ A provider with inventory of the device class is a device; a tree's stock of the
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
@@ -99,6 +100,7 @@ class TreeAsHost(NamedTuple):
     devices: Mapping[int, FreeDevice]
 
 
+@dataclass(frozen=True, eq=False)
 class TreeFragmentation:
     """What a request does to the devices of each tree, given by root; trees with nothing left are missing.
 
@@ -106,37 +108,28 @@ class TreeFragmentation:
     is that of fragmentation in a tree's score.
     """
 
-    def __init__(
-        self,
-        trees: Mapping[int, TreeAsHost],
-        outlook: Outlook,
-        tasks: Tasks,
-        *,
-        of_demands: Mapping[int, DeviceTask],
-        weight: float,
-    ) -> None:
-        self._trees = trees
-        self._outlook = outlook
-        self._tasks = tasks
-        self._of_demands = of_demands
-        self.weight = weight
+    trees: Mapping[int, TreeAsHost]
+    outlook: Outlook
+    tasks: Tasks
+    of_demands: Mapping[int, DeviceTask]
+    weight: float
 
     def scores(self) -> dict[int, float]:
         """Return the score of each known tree, from 0 to 100; an unknown tree counts as 0."""
-        tasks = self._tasks
-        scores = {root: tree.alike.scores.get(tasks, -1.0) for root, tree in self._trees.items()}
+        tasks = self.tasks
+        scores = {root: tree.alike.scores.get(tasks, -1.0) for root, tree in self.trees.items()}
         for root, score in scores.items():
             if score < 0:
-                alike = self._trees[root].alike
+                alike = self.trees[root].alike
                 if tasks not in alike.scores:
-                    alike.scores[tasks] = tidiness(self._outlook.cost_of_all(alike.host, tasks))
+                    alike.scores[tasks] = tidiness(self.outlook.cost_of_all(alike.host, tasks))
                 scores[root] = alike.scores[tasks]
         return scores
 
     def prefer(self, tree: Tree) -> None:
         """Sort the options of device demands by what they cost, keeping equals in their order."""
-        host = self._trees.get(tree.root)
-        for demand, task in self._of_demands.items() if host else ():
+        host = self.trees.get(tree.root)
+        for demand, task in self.of_demands.items() if host else ():
             options = tree.options[demand]
             if len(options) > 1 and host and len({*host.devices.values()}) > 1:
                 tree.options[demand] = self._in_order(host, task, options)
@@ -144,7 +137,7 @@ class TreeFragmentation:
     def _in_order(self, host: TreeAsHost, task: DeviceTask, options: Sequence[int]) -> list[int]:
         alike = host.alike
         if task not in alike.orders:
-            order = self._outlook.in_order(alike.host, task)
+            order = self.outlook.in_order(alike.host, task)
             alike.orders[task] = [alike.host.devices[number] for number in order]
         equal: dict[FreeDevice | None, deque[int]] = defaultdict(deque)
         for provider in options:
@@ -187,9 +180,7 @@ class DeviceJudge:
                 of_demands[number] = task
         trees = self._trees(reader, kept)
         self.scored += len({tree.alike for tree in trees.values() if tasks not in tree.alike.scores})
-        return TreeFragmentation(
-            trees, self._outlook, tasks, of_demands=of_demands, weight=float(self._settings.weight)
-        )
+        return TreeFragmentation(trees, self._outlook, tasks, of_demands, float(self._settings.weight))
 
     def _trees(self, reader: TreeReader, kept: KeptInState) -> Mapping[int, TreeAsHost]:
         """Return the trees, working out only those that have changed since they were kept, or would change."""
@@ -226,15 +217,14 @@ class DeviceJudge:
                     devices[root][provider] = FreeDevice(amount, self._kinds.get(provider, ""))
                 else:
                     free[root][name] = free[root].get(name, 0) + amount
-        return {root: self._host_of(free[root], devices[root]) for root in sorted({*free, *devices})}
-
-    def _host_of(self, free: Mapping[str, int], devices: Mapping[int, FreeDevice]) -> TreeAsHost:
-        host = FreeHost(free, tuple(sorted(devices.values())))
-        form = frozenset(free.items()), host.devices
-        alike = self._alike.get(form)
-        if alike is None:
-            alike = self._alike[form] = AlikeHosts(host)
-        return TreeAsHost(alike, devices)
+        hosts = {}
+        for root in sorted({*free, *devices}):
+            host = FreeHost(free[root], tuple(sorted(devices[root].values())))
+            form = frozenset(host.free.items()), host.devices
+            if (alike := self._alike.get(form)) is None:
+                alike = self._alike[form] = AlikeHosts(host)
+            hosts[root] = TreeAsHost(alike, devices[root])
+        return hosts
 
     def score(self, free: FreeStocks, taken: FreeStocks) -> float:
         """Return the score, from 0 to 100, of what is taken, also elsewhere, of what a tree has; 0 without room."""

@@ -263,18 +263,16 @@ class TreeScores:
 
     def lost(self, counts: Counts) -> float:
         """Return how far a tree falls short of its upper bound if its best candidate touches this many places."""
-        lost = self._lost.get(counts)
-        if lost is None:
-            lost = self._lost[counts] = self._per_compactness * (MAX_COMPACTNESS - compactness(counts))
-        return lost
+        if counts not in self._lost:
+            self._lost[counts] = self._per_compactness * (MAX_COMPACTNESS - compactness(counts))
+        return self._lost[counts]
 
     def of_amounts(self, amounts: ResourceAmounts) -> "TreeScores":
         """Return the scores of a result that takes these amounts in all."""
         taken = tuple([amounts[name] for name in self.requested])
         if taken not in self._by_amounts:
             scored_by = dict(zip(self.requested, taken, strict=True)), self._ranking, self._node_classes
-            scores = TreeScores(*scored_by, self._fragmentation, shared=self._shared, varies=True)
-            self._by_amounts[taken] = scores
+            self._by_amounts[taken] = TreeScores(*scored_by, self._fragmentation, shared=self._shared, varies=True)
         return self._by_amounts[taken]
 
 

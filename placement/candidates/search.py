@@ -25,7 +25,7 @@ from placement.allocators.ranking_profile import Counts
 from placement.candidates.compose.compact import CompactFirst
 from placement.candidates.compose.slots import RequestBudget, SlotComposer
 from placement.candidates.ranking import FAILS, Key, OwnAmounts
-from placement.candidates.tree_order import SumRows, TreeOrder, best_first
+from placement.candidates.tree_order import TreeOrder, best_first
 from placement.candidates.tree_reader import TreeReader
 from placement.domain.search_plan import LIMITS, Choice, Plan, SearchLimits
 from placement.domain.tree import Tree
@@ -146,7 +146,7 @@ class _PooledRanking:
     def __init__(self, order: TreeOrder, budget: RequestBudget, room: int) -> None:
         plan, scores, is_exhaustive = order.reader.plan, order.scores, order.limit is None
         self._scores = scores
-        self._sums = SumRows(order.reader, scores.classes)
+        self._order = order
         self._budget = budget
         self._left_to_sort = room if is_exhaustive else None
         self._compact_first = CompactFirst(plan, budget, is_exhaustive=is_exhaustive)
@@ -172,7 +172,7 @@ class _PooledRanking:
         if own_part is not None:
             if composed := self._compact_first.composed_in(tree):
                 # All candidates give the same of the tree, so that only compactness orders them.
-                key = self._scores.key_of(self._sums.row_of(tree.root), own_part, composed.counts)
+                key = self._scores.key_of(self._order.row_of(tree.root), own_part, composed.counts)
                 if not (key[FAILS] and self._scores.filters):
                     yield key, (), tree, composed.choices
         elif any([not tree.sharing >= {*tree.options[demand]} for demand in self._demands]):
@@ -189,7 +189,7 @@ class _PooledRanking:
         if next(composed.choices, None) is not None:
             self._budget.was_hit = True
         for roots, choices in groups.items():
-            row = self._sums.together(roots)
+            row = self._order.row_of_all(roots)
             # Ranks among trees as if it had been found in its own.
             root = row[0] if self._scores.tell_trees_apart else alone.root
             key = (*self._scores.weight_of_pools(row), root)
@@ -210,7 +210,7 @@ class _PooledRanking:
         """Yield the candidates that take anything of the tree itself, the best score first, then by compactness."""
         choices = self._composer.choices(tree)
         ranked = sorted(self._with_ranks(tree, self._to_sort(choices)), key=itemgetter(0))
-        further = self._with_ranks(tree, self._noting_more(choices))
+        further = self._with_ranks(tree, map(self._out_of_order, choices))
         if ranked or (ranked := [*islice(further, 1)]):
             (rank, _counts), _choice = ranked[0]
             yield (*rank, tree.root), (), tree, (choice for _key, choice in chain(ranked, further))
@@ -225,7 +225,7 @@ class _PooledRanking:
 
     def _with_ranks(self, tree: Tree, choices: Iterable[Choice]) -> Iterator[_RankedChoice]:
         """Yield choices with their sort keys, without those that take nothing of the tree or are filtered out."""
-        row, masks = self._sums.row_of(tree.root), tree.places.masks
+        row, masks = self._order.row_of(tree.root), tree.places.masks
         for choice in choices:
             own_part = self._own_part(choice, tree)
             if own_part is not None:
@@ -237,11 +237,9 @@ class _PooledRanking:
                 if not (fails and self._scores.filters):
                     yield ((fails, negated + self._scores.lost(counts)), counts), choice
 
-    def _noting_more(self, choices: Iterator[Choice]) -> Iterator[Choice]:
-        """Yield choices; if there are any, mark the budget as hit, as they are out of order."""
-        for choice in choices:
-            self._budget.was_hit = True
-            yield choice
+    def _out_of_order(self, choice: Choice) -> Choice:
+        self._budget.was_hit = True
+        return choice
 
     def _own_part(self, choice: Choice, tree: Tree) -> OwnAmounts | None:
         """Return the own part of a choice; None if sharing providers alone serve."""

@@ -4,8 +4,9 @@ Conditions on single providers are sets; what is left of amounts is compared in 
 providers at once is left to composing, except for one sum: a tree needs room for all that only it can give.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -41,31 +42,31 @@ class ProviderSets(Protocol):
         """Return the aggregates of some providers, given by id."""
 
 
+@dataclass(frozen=True, eq=False)
 class SetsInView:
     """The sets of providers in a cloud as it would be."""
 
-    def __init__(self, sets: ProviderSets, view: CloudView, real: ProviderColumns) -> None:
-        self._sets = sets
-        self._view = view
-        self._real = real
+    sets: ProviderSets
+    view: CloudView
+    real: ProviderColumns
 
     def read(self, *, traits: Collection[int] = (), aggregates: Collection[int] = ()) -> None:
         """Find out together who has each of some traits, and who is in each of some aggregates."""
-        self._sets.read(traits=traits, aggregates=aggregates)
+        self.sets.read(traits=traits, aggregates=aggregates)
 
     def with_trait(self, trait_id: int) -> Flags:
         """Return who has a trait."""
-        return self._sets.with_trait(trait_id)[self._view.origin]
+        return self.sets.with_trait(trait_id)[self.view.origin]
 
     def in_aggregate(self, aggregate_id: int) -> Flags:
         """Return who is in an aggregate."""
-        return self._sets.in_aggregate(aggregate_id)[self._view.origin]
+        return self.sets.in_aggregate(aggregate_id)[self.view.origin]
 
     def aggregates_of(self, providers: Collection[int]) -> Mapping[int, Collection[int]]:
         """Return the aggregates of some providers, given by id."""
-        at = self._view.columns.providers.positions([*providers])
-        originals = dict(zip(providers, self._real.ids[self._view.origin[at]].tolist(), strict=True))
-        aggregates = self._sets.aggregates_of({*originals.values()})
+        at = self.view.columns.providers.positions([*providers])
+        originals = dict(zip(providers, self.real.ids[self.view.origin[at]].tolist(), strict=True))
+        aggregates = self.sets.aggregates_of({*originals.values()})
         return {provider: aggregates.get(original, ()) for provider, original in originals.items()}
 
 
@@ -77,6 +78,7 @@ class Sharing(NamedTuple):
     trees: Mapping[int, Ints]
 
 
+@dataclass(eq=False)
 class Serving:
     """Finds who can serve a plan in one state of a cloud, given the ids of its names, and who meets which condition.
 
@@ -84,27 +86,17 @@ class Serving:
     gone; its changes are in the columns.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        ids: NamedIds,
-        *,
-        columns: CloudColumns,
-        sets: ProviderSets,
-        adds_up: bool = False,
-        overlay: Overlay = AS_IT_IS,
-    ) -> None:
-        self.plan = plan
-        self.ids = ids
-        self.columns = columns
-        self.sets = sets
-        self._adds_up = adds_up
-        self.overlay = overlay
+    plan: Plan
+    ids: NamedIds
+    _: KW_ONLY
+    columns: CloudColumns
+    sets: ProviderSets
+    adds_up: bool = False
+    overlay: Overlay = AS_IT_IS
 
     def under(self, overlay: Overlay, class_ids: Mapping[str, int]) -> "Serving":
         """Return the same under an overlay, given the ids of the classes that it changes; must not be repeated."""
-        columns = with_changes(self.columns, overlay, class_ids)
-        return Serving(self.plan, self.ids, columns=columns, sets=self.sets, adds_up=self._adds_up, overlay=overlay)
+        return replace(self, columns=with_changes(self.columns, overlay, class_ids), overlay=overlay)
 
     @property
     def is_possible(self) -> bool:
@@ -265,23 +257,16 @@ class Serving:
             options, dict(zip(serving, root_of, strict=True)), trees_shared_with(self.columns, self.sets, serving)
         )
 
-    @cached_property
-    def room_needed(self) -> Mapping[str, int]:
-        """What a tree must have left in all of classes that several slots take; nothing if others may give it."""
-        if not self._adds_up:
-            return {}
-        own = [slot for slot in self.plan.slots if not self.sharing.options[slot.demand]]
-        slots_by_class = Counter(name for slot in own for name, _amount in slot.resources)
-        return {
-            name: sum(amount for slot in own for asked_name, amount in slot.resources if asked_name == name)
-            for name, slots in slots_by_class.items()
-            if slots > 1
-        }
-
     def trees_with_room(self, at: Ints | None = None) -> Flags | None:
-        """Return which trees have so much left, judged by the providers at some positions; None for all trees."""
-        conditions = []
-        for name, needed in self.room_needed.items():
+        """Return which trees have left what several slots take in all of a class that nobody else may give.
+
+        Judged by the providers at some positions; None for all trees.
+        """
+        amounts, conditions = defaultdict[str, list[int]](list), []
+        for slot in self.plan.slots if self.adds_up else ():
+            for name, amount in slot.resources if not self.sharing.options[slot.demand] else ():
+                amounts[name].append(amount)
+        for name, needed in [(name, sum(of_slots)) for name, of_slots in amounts.items() if len(of_slots) > 1]:
             stock = self.columns.stock(self.ids.classes[name])
             owners, rows = _owners(stock, at)
             free = np.maximum(0, np.trunc(stock.capacity[rows]) - stock.used[rows])

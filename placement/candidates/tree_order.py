@@ -5,6 +5,8 @@ level, so bounds on places are computed only once a composed candidate touches m
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 from heapq import heappop, heappush
 from itertools import chain
 from math import inf
@@ -227,41 +229,33 @@ def fewest_places(places: Ints, sizes: Ints, trees: Ints, *, needed: Ints) -> In
     return np.bincount(tree_of[before < needed[tree_of]], minlength=len(needed))
 
 
+@dataclass(eq=False)
 class TreeOrder:
     """The trees of a cloud for one request, by what they can score at most; ``limit`` candidates are wanted, or all.
 
     ``least`` returns bounds on the places touched in each tree, if there are any; None if places never tell.
     """
 
-    def __init__(
-        self,
-        reader: TreeReader,
-        scores: TreeScores,
-        *,
-        limit: int | None,
-        kept: KeptInState = NOTHING_KEPT,
-        least: Callable[[], LeastPlaces | None] | None = None,
-        limits: SearchLimits = LIMITS,
-    ) -> None:
-        self.reader = reader
-        self.scores = scores
-        self.limit = limit
-        self._kept = kept
-        self._least = least
-        self._limits = limits
-        self._falls_short = False
-        """Whether anything composed so far has lost points for the places it touches."""
-        self._if_compact: dict[int, float] = {}
-        """Root -> the negated score of a tree that was read, if its best candidate is as compact as can be."""
+    reader: TreeReader
+    scores: TreeScores
+    _: KW_ONLY
+    limit: int | None
+    kept: KeptInState = NOTHING_KEPT
+    least: Callable[[], LeastPlaces | None] | None = None
+    limits: SearchLimits = LIMITS
+    _falls_short: bool = field(default=False, init=False)
+    """Whether anything composed so far has lost points for the places it touches."""
+    _if_compact: dict[int, float] = field(default_factory=dict, init=False)
+    """Root -> the negated score of a tree that was read, if its best candidate is as compact as can be."""
 
     def portions(self, *, is_bounded: bool = False) -> Iterator[Portion]:
         """Yield the trees that can serve, places bounded from the start or once a candidate falls short."""
         keys = self._keys
         queue = KeyQueue(KeyOrder(keys, self.reader.complete), filters=self.scores.filters)
-        size = len(queue) if self.limit is None else max(self._limits.first_trees, self.limit)
+        size = len(queue) if self.limit is None else max(self.limits.first_trees, self.limit)
         while len(queue):
-            if self._least and (is_bounded or self._falls_short):
-                least, self._least = self._least(), None
+            if self.least and (is_bounded or self._falls_short):
+                least, self.least = self.least(), None
                 if least is not None:
                     queue = self._bounded(keys, queue.remaining(), least)
                     # Results composed so far may precede everything that is left.
@@ -271,7 +265,7 @@ class TreeOrder:
             bounds = {key[ROOT]: key for key in queue.order.keys_at(taken)}
             self._if_compact.update(zip(bounds, keys.negated[taken].tolist(), strict=True))
             yield Portion([(bounds[tree.root], tree) for tree in self.reader.read(taken)], queue.first)
-            size *= self._limits.growth
+            size *= self.limits.growth
 
     def only(self, root: int) -> Iterator[Portion]:
         """Yield one tree, unless the profile filters it out."""
@@ -297,11 +291,27 @@ class TreeOrder:
         """Note how many places a composed result touches."""
         self._falls_short = self._falls_short or self.scores.lost(counts) > 0
 
+    @cached_property
+    def _sums(self) -> Sequence[Ints]:
+        """What each tree has of each class that counts, then what it uses."""
+        capacity, used = self.reader.sum_columns(self.scores.classes)
+        return *capacity, *used
+
+    def row_of(self, root: int) -> Sequence[int]:
+        """Return the sums of a tree as scores take them: after its root."""
+        index = np.searchsorted(self.reader.roots, root)
+        return (root, *[int(column[index]) for column in self._sums])
+
+    def row_of_all(self, roots: Collection[int]) -> Sequence[int]:
+        """Return one row for several trees added up, under the lowest of their roots."""
+        rows = [self.row_of(root)[1:] for root in roots] or [[0] * len(self._sums)]
+        return (min(roots, default=0), *map(sum, zip(*rows, strict=True)))
+
     @property
     def _keys(self) -> KeyColumns:
         """The keys of all trees, those of trees that an overlay changes worked out anew."""
         reader = self.reader
-        order = kept_order(reader.as_it_is, self.scores, self._kept) if self._kept.is_known else None
+        order = kept_order(reader.as_it_is, self.scores, self.kept) if self.kept.is_known else None
         if order is None:
             return tree_keys(reader, self.scores)
         changed = reader.changed
@@ -316,23 +326,3 @@ class TreeOrder:
             lost = np.array([self.scores.lost(tuple(counts)) for counts in vectors.tolist()])
             negated[remaining] += lost[kind.ravel()]
         return KeyQueue(KeyOrder(keys._replace(negated=negated), remaining), filters=False)
-
-
-class SumRows:
-    """The sums of trees as rows: the root, then the capacity of each class, then its usage."""
-
-    def __init__(self, reader: TreeReader, classes: Sequence[str]) -> None:
-        self._roots = reader.roots
-        capacity, used = reader.sum_columns(classes)
-        self._columns = (*capacity, *used)
-
-    def row_of(self, root: int) -> Sequence[int]:
-        """Return the row of a tree."""
-        index = np.searchsorted(self._roots, root)
-        return (root, *[int(column[index]) for column in self._columns])
-
-    def together(self, roots: Collection[int]) -> Sequence[int]:
-        """Return one row for several trees added up, under the lowest of their roots."""
-        nothing = [0] * len(self._columns)
-        rows = [self.row_of(root)[1:] for root in roots]
-        return (min(roots, default=0), *map(sum, zip(nothing, *rows, strict=True)))

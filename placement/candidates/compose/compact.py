@@ -11,7 +11,8 @@ one it finds is the best. Trees of the same canonical form, places included, are
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, compress, product, repeat
+from functools import reduce
+from itertools import accumulate, chain, compress, islice, product, repeat
 from math import prod
 from operator import or_
 from typing import NamedTuple
@@ -68,14 +69,15 @@ class CompactFirst:
         form, rows = self._composer.form(tree, with_places=True), self._composer.rows(tree)
         if form in self._memo:
             of_form = self._memo[form]
-        elif self._may_sort(prod(map(len, rows))):
+        elif (combinations := prod(map(len, rows))) <= max(self._few, self._left_to_sort):
+            self._left_to_sort -= combinations if combinations > self._few else 0
             counts, in_order = self._sorted(tree)
             if len(in_order) <= MAX_REMEMBERED and not self._budget.was_hit:
                 choices = ChoicesOfForm(in_order, rows, self._budget)
                 self._memo.remember(form, (counts, choices) if in_order else None)
             return Composed(counts, iter(in_order)) if in_order else None
         else:
-            # Lazily, because all that most trees are asked for is the counts of their best candidate.
+            # Lazily: of most trees only the counts of the best candidate are asked for.
             composed = self._searched(tree)
             if self._for_order.was_hit or self._budget.was_hit:
                 return composed
@@ -86,16 +88,8 @@ class CompactFirst:
         counts, choices = of_form
         return Composed(counts, choices.in_tree(rows, lambda: self._later(tree)))
 
-    def _may_sort(self, combinations: int) -> bool:
-        """Charge a tree's combinations to those that may be sorted; tell whether enough were left."""
-        if combinations > self._few:
-            if combinations > self._left_to_sort:
-                return False
-            self._left_to_sort -= combinations
-        return True
-
     def _sorted(self, tree: Tree) -> tuple[Counts, list[Choice]]:
-        """Return the least counts of places, and all choices sorted by counts; equals stay in search order."""
+        """Return the least counts of places, and all choices sorted by counts, equal ones in search order."""
         choices, places = list(self._composer.choices(tree)), tree.places
         touched = self._touched(tree, choices)
         counts_of = {places_touched: places.counts(places_touched) for places_touched in {*touched}}
@@ -160,11 +154,8 @@ def _possible_counts(plan: Plan, tree: Tree) -> Iterator[Counts]:
     Sums tell the fewest: three units left in each of two places are too little for four slots of two.
     """
     consuming = [slot for slot in plan.slots if slot.resources]
-    loads = [*_loads(plan, tree, consuming)]
-    reached = 0
-    for provider in _providers(tree, consuming):
-        reached |= tree.places.masks.get(provider, 0)
-    bounds = []
+    loads, bounds = [*_loads(plan, tree, consuming)], []
+    reached = reduce(or_, map(tree.places.masks.get, _providers(tree, consuming), repeat(0)), 0)
     for places in tree.places.levels:
         highest = max(1, min(len(consuming), (reached & places).bit_count()))
         bounds.append(range(max([_fewest(total, rooms, places) for total, rooms in loads], default=1), highest + 1))
@@ -205,12 +196,9 @@ def _fewest(demand: float, rooms: Mapping[int, float], places: int) -> int:
     by_place: dict[int, float] = defaultdict(float)
     for mask, room in rooms.items():
         by_place[mask & places] += room
-    missing, count = demand - by_place.pop(0, 0), 0
-    for room in sorted(by_place.values(), reverse=True):
-        if missing <= 0:
-            break
-        missing, count = missing - room, count + 1
-    return max(1, count)
+    outside = by_place.pop(0, 0.0)
+    before = accumulate(sorted(by_place.values(), reverse=True), initial=outside)
+    return max(1, sum([room < demand for room in islice(before, len(by_place))]))
 
 
 class _Touches(Constraint):

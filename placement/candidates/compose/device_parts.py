@@ -6,7 +6,8 @@ The allocator knows no trees. What lies below the head of a same_subtree is a pl
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache, lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 from placement.allocators import natural_key, natural_order
@@ -53,7 +54,13 @@ class DeviceTerms(NamedTuple):
 
 def device_terms(request: PlannerRequest, plan: Plan, levels: Levels) -> DeviceTerms:
     """Return what a request wants, given its plan and its levels."""
-    parts = [*_parts(request, plan, levels)]
+    groups, parts = {group.suffix: group for group in request.groups}, list[Part]()
+    every = {demand.group.suffix: index for index, demand in enumerate(plan.demands) if demand.ignores_usage}
+    for slot in sorted(plan.slots, key=lambda slot: natural_key(slot.suffix)):
+        rules = [rule for rule in request.exclusive if slot.suffix in rule.groups]
+        exclusive = tuple(dict.fromkeys([levels.named(rule.level) for rule in rules]))
+        group = groups[slot.suffix]
+        parts.append(Part(slot, group, every[slot.suffix] if group.everything else None, exclusive))
 
     def labels(suffixes: Collection[str]) -> tuple[str, ...]:
         return tuple([str(index) for index, part in enumerate(parts) if part.slot.suffix in suffixes])
@@ -77,16 +84,6 @@ def device_terms(request: PlannerRequest, plan: Plan, levels: Levels) -> DeviceT
         for number, suffixes in enumerate(request.same_subtree)
     ]
     return DeviceTerms(request, plan, levels, parts, tuple(joint), tuple(within), useful_room(plan))
-
-
-def _parts(request: PlannerRequest, plan: Plan, levels: Levels) -> Iterator[Part]:
-    groups = {group.suffix: group for group in request.groups}
-    every = {demand.group.suffix: index for index, demand in enumerate(plan.demands) if demand.ignores_usage}
-    for slot in sorted(plan.slots, key=lambda slot: natural_key(slot.suffix)):
-        rules = [rule for rule in request.exclusive if slot.suffix in rule.groups]
-        exclusive = tuple(dict.fromkeys([levels.named(rule.level) for rule in rules]))
-        group = groups[slot.suffix]
-        yield Part(slot, group, every[slot.suffix] if group.everything else None, exclusive)
 
 
 LEVEL_OF_TIE = "same_subtree/{}"
@@ -123,57 +120,54 @@ class DeviceProblem(NamedTuple):
     providers: Sequence[int]
 
 
+@dataclass(frozen=True, eq=False)
 class TreeParts:
     """One request in one tree; nobody can hold the places ``never_alone`` exclusively, even if nothing is in use."""
 
-    def __init__(
-        self,
-        terms: DeviceTerms,
-        *,
-        tree: Tree,
-        details: PlannerTree,
-        never_alone: AbstractSet[int],
-        judge: DeviceJudge | None = None,
-    ) -> None:
-        self._terms = terms
-        self._tree = tree
-        self._details = details
-        self._never_alone = never_alone
-        self._judge = judge
-        self._ancestry = cache(lambda provider: frozenset(upwards(provider, details.parents)))
+    terms: DeviceTerms
+    tree: Tree
+    details: PlannerTree
+    never_alone: AbstractSet[int]
+    judge: DeviceJudge | None
+    _above: dict[int, frozenset[int]] = field(default_factory=dict, init=False)
+
+    def _ancestry(self, provider: int) -> frozenset[int]:
+        if provider not in self._above:
+            self._above[provider] = frozenset(upwards(provider, self.details.parents))
+        return self._above[provider]
 
     def options(self, part: Part) -> list[int]:
         """Return the providers that can serve a part; one that wants all wants only those of the tree itself."""
-        providers = self._tree.options[part.slot.demand]
+        providers = self.tree.options[part.slot.demand]
         if part.every is not None:
-            every = frozenset(self._tree.options[part.every])
-            providers = [provider for provider in self._details.own(providers) if provider in every]
+            every = frozenset(self.tree.options[part.every])
+            providers = [provider for provider in self.details.own(providers) if provider in every]
         if part.group.device is None:
             return providers
         matching = [provider for provider in providers if self._has_right_device(part.group, provider)]
         if THE_DEVICE in part.exclusive:
-            in_use = self._details.in_use() | self._never_alone
-            matching = [provider for provider in matching if device_of(self._details, provider) not in in_use]
+            in_use = self.details.in_use() | self.never_alone
+            matching = [provider for provider in matching if device_of(self.details, provider) not in in_use]
         return matching
 
     def _has_right_device(self, group: PlannerGroup, provider: int) -> bool:
         assert group.device is not None
-        traits = self._details.traits.get(device_of(self._details, provider), frozenset())
+        traits = self.details.traits.get(device_of(self.details, provider), frozenset())
         return not traits & group.device.forbidden and all([any_of & traits for any_of in group.device.required])
 
     def _count(self, part: Part) -> int:
         """Return how many providers a part wants; 0 if it wants all and there is none."""
         if part.every is None:
             return part.group.count
-        own = self._details.own(self._tree.options[part.every])
+        own = self.details.own(self.tree.options[part.every])
         if part.group.device is None:
             return len(own)
         right = [provider for provider in own if self._has_right_device(part.group, provider)]
-        return len({device_of(self._details, provider) for provider in right})
+        return len({device_of(self.details, provider) for provider in right})
 
     def problems(self, options: PartProviders, *, is_ranked: bool) -> Iterator[DeviceProblem]:
         """Yield what to ask the device allocator, with heads for all same_subtrees, in every combination."""
-        counts = [self._count(part) for part in self._terms.parts]
+        counts = [self._count(part) for part in self.terms.parts]
         if all(counts):
             for heads, rows in self._heads(options, counts):
                 yield self._problem(rows, counts, heads, is_ranked=is_ranked)
@@ -184,12 +178,12 @@ class TreeParts:
         """Yield heads after those chosen, with the options below them; skip what leaves too few for any part."""
         if any([len(row) < count for row, count in zip(options, counts, strict=True)]):
             return
-        same_subtree = self._terms.request.same_subtree
+        same_subtree = self.terms.request.same_subtree
         if len(chosen) == len(same_subtree):
             yield chosen, options
             return
         suffixes = same_subtree[len(chosen)]
-        is_tied = [part.slot.suffix in suffixes for part in self._terms.parts]
+        is_tied = [part.slot.suffix in suffixes for part in self.terms.parts]
         tied = [(row, count) for row, count, is_in in zip(options, counts, is_tied, strict=True) if is_in]
         for heads in self._by_depth(self._possible_heads(tied)):
             rows = [
@@ -210,13 +204,13 @@ class TreeParts:
         """Yield heads in sets of those at the same depth, and in places of the same levels: none is above another."""
         alike: dict[object, list[int]] = defaultdict(list)
         for head in heads:
-            places = [(place is None, place == head) for place in self._details.positions[head]]
+            places = [(place is None, place == head) for place in self.details.positions[head]]
             alike[len(self._ancestry(head)), tuple(places)].append(head)
         yield from map(frozenset, alike.values())
 
     def _problem(self, rows: PartProviders, counts: Sequence[int], heads: Heads, *, is_ranked: bool) -> DeviceProblem:
-        terms, providers = self._terms, sorted({provider for row in rows for provider in row})
-        order = natural_order([self._details.names[provider] for provider in providers])
+        terms, providers = self.terms, sorted({provider for row in rows for provider in row})
+        order = natural_order([self.details.names[provider] for provider in providers])
         numbers = {providers[place]: str(number) for number, place in enumerate(order)}
         groups = [
             self._group(index, row, numbers, count=count, heads=heads, is_ranked=is_ranked)
@@ -231,7 +225,7 @@ class TreeParts:
         self, index: int, row: Sequence[int], numbers: Mapping[int, str], *, count: int, heads: Heads, is_ranked: bool
     ) -> Group:
         """Return a part as a group of the device allocator, with devices named by numbers."""
-        part, plan = self._terms.parts[index], self._terms.plan
+        part, plan = self.terms.parts[index], self.terms.plan
         # How well they fit decides nothing if all of them are taken, unless other heads leave others to take.
         is_ranked = is_ranked and bool(len(row) > count or heads)
         misfits = self._misfits(part.slot, row, count) if is_ranked else dict.fromkeys(row, 0)
@@ -243,7 +237,7 @@ class TreeParts:
             count=count,
             per_subtree=part.group.per_subtree,
             amounts={name: amount for name, amount in part.slot.resources if name in plan.contended},
-            is_isolated=self._terms.request.isolate and part.slot.is_granular,
+            is_isolated=self.terms.request.isolate and part.slot.is_granular,
             exclusive=tuple([level for level in part.exclusive if not (has_device and level == THE_DEVICE)]),
             by_card=has_device,
             takes=bool(part.slot.resources),
@@ -252,23 +246,23 @@ class TreeParts:
 
     def _misfits(self, slot: Slot, row: Sequence[int], count: int) -> dict[int, int]:
         """Return how badly each provider fits; where devices are judged, how much it would fragment."""
-        stocks = self._details.stocks
+        stocks = self.details.stocks
         misfits = {provider: misfit_of(slot.resources, stocks.get(provider, NO_STOCKS)) for provider in row}
-        if self._judge is None:
+        if self.judge is None:
             return misfits
-        free, requested = self._details.free_amounts(), self._terms.request.requested
-        return misfits | self._judge.ranks(free, dict(slot.resources), row, count=count, requested=requested)
+        free, requested = self.details.free_amounts(), self.terms.request.requested
+        return misfits | self.judge.ranks(free, dict(slot.resources), row, count=count, requested=requested)
 
     def _meets(self, slot: Slot, provider: int, heads: Heads) -> int:
-        mask = 0 if slot.is_granular else self._tree.met.get(provider, 0)
+        mask = 0 if slot.is_granular else self.tree.met.get(provider, 0)
         for place, (suffixes, of_set) in enumerate(heads):
             if slot.suffix in suffixes and provider in of_set:
-                mask |= 1 << (len(self._terms.plan.trait_sets) + place)
+                mask |= 1 << (len(self.terms.plan.trait_sets) + place)
         return mask
 
     def _host(self, numbers: Mapping[int, str], functions: Iterable[int], heads: Heads) -> Host:
         """Return the providers as devices with places, as met; a level for each same_subtree comes last, uncounted."""
-        room, details, terms = self._tree.room, self._details, self._terms
+        room, details, terms = self.tree.room, self.details, self.terms
         places: dict[int, str] = {}
 
         def named(place: int | None) -> str | None:
@@ -283,7 +277,7 @@ class TreeParts:
             path = tuple(map(named, (*details.positions[provider], *above)))
             card = device_of(details, provider) if provider in functions else None
             devices.append(Device(number, path, free, named(card if card in details.names else None) or ""))
-        in_use = details.in_use() | self._never_alone if terms.request.exclusive else set()
+        in_use = details.in_use() | self.never_alone if terms.request.exclusive else set()
         # A device may be a place, too.
         held = frozenset([names[provider] for names in (numbers, places) for provider in in_use if provider in names])
         ties = [LEVEL_OF_TIE.format(number) for number in range(len(heads))]

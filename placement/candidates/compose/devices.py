@@ -6,7 +6,7 @@ two questions rule out many: are there enough providers for each group, and have
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from operator import itemgetter
@@ -63,8 +63,14 @@ class DeviceComposer(ProposalComposer):
         taking = {part.slot.demand for part in self._parts if part.slot.resources}
         self.requested = request.requested
         self.counted = [(demand, least) for demand, least in self._least.items() if least > 1 and demand in taking]
-        self.wanted_free = list(dict.fromkeys(wanted_free(self._parts, levels.names)))
+        self.wanted_free = list(dict.fromkeys([self._wanted_free(part) for part in self._parts if part.exclusive]))
         self._room = DeviceRoom(self._parts, isolate=request.isolate)
+
+    def _wanted_free(self, part: Part) -> WantedFree:
+        is_device, is_function = THE_DEVICE in part.exclusive, part.group.device is not None
+        levels = tuple([self.levels.names.index(level) for level in part.exclusive if level != THE_DEVICE])
+        count = 1 if part.every is not None else part.group.count
+        return WantedFree(part.slot.demand, count, levels, is_device and not is_function, is_device and is_function)
 
     def is_hopeless(self, tree: Tree) -> bool:
         """Tell whether a tree has too few providers for some group, as far as that is known without its details."""
@@ -101,13 +107,9 @@ class DeviceComposer(ProposalComposer):
     ) -> Iterator[tuple[DeviceAllocations, Sequence[int]]]:
         """Yield what the device allocator finds in a tree with each choice of heads, and the providers it names."""
         levels = {level for part in self._parts for level in part.exclusive}
-        parts = TreeParts(
-            self._terms,
-            tree=tree,
-            details=details,
-            never_alone=self._locks.never_whole(levels, details) if levels else frozenset(),
-            judge=self._judge() if self._judge and is_ranked else None,
-        )
+        never_alone = self._locks.never_whole(levels, details) if levels else frozenset[int]()
+        judge = self._judge() if self._judge and is_ranked else None
+        parts = TreeParts(self._terms, tree, details, never_alone=never_alone, judge=judge)
         options = self._locks.usable([parts.options(part) for part in self._parts], details)
         for problem in parts.problems(options, is_ranked=is_ranked):
             yield self._allocated(problem, budget, is_ranked=is_ranked), problem.providers
@@ -234,17 +236,3 @@ class DeviceRoom:
         counts = [1 if part.every is not None else part.group.count for part, _number in asking]
         total = sum([count * number for count, (_part, number) in zip(counts, asking, strict=True)])
         return _Portions(name, amount, number=total, providers=sum(counts), loose=loose, isolated=isolated)
-
-
-def wanted_free(parts: Iterable[Part], levels: Sequence[str]) -> Iterator[WantedFree]:
-    """Yield what has to be free for those parts of a request that want a place to themselves."""
-    for part in parts:
-        if part.exclusive:
-            is_device, is_function = THE_DEVICE in part.exclusive, part.group.device is not None
-            yield WantedFree(
-                part.slot.demand,
-                1 if part.every is not None else part.group.count,
-                tuple([levels.index(level) for level in part.exclusive if level != THE_DEVICE]),
-                is_device and not is_function,
-                is_device and is_function,
-            )

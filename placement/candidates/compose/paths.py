@@ -32,7 +32,7 @@ from placement.candidates.compose.proposals import GroupScore, Proposal, Proposa
 from placement.domain.device_types import enumerated_traits, is_enumerated
 from placement.domain.planner_request import ContainerPaths, PlannerRequest
 from placement.domain.search_plan import CandidateRequest, RequestGroup, plan_for
-from placement.domain.tree import NO_STOCKS, Levels, Parents, PlannerTree, Stock, Tree, upwards
+from placement.domain.tree import NO_STOCKS, Levels, PlannerTree, Stock, Tree, upwards
 
 MAX_DEPTH = 100
 """A tree that is deeper is left out, and the answer says that it is incomplete. Real ones have at most ten levels."""
@@ -122,11 +122,12 @@ class PathComposer(ProposalComposer):
                     yield _WantedPortion(requirement.level, portion, any_of), requirement.label
 
     def _as_groups(self, portions: Sequence[tuple[str, "_WantedPortion"]]) -> CandidateRequest:
+        trait_of = dict(zip(self.levels.names, self.levels.traits, strict=True))
         groups = [
             RequestGroup(
                 suffix=suffix,
                 resources=dict(portion.amounts),
-                required=(*self._trait_of(portion.level), *portion.any_of),
+                required=(*([frozenset({trait_of[portion.level]})] if portion.level else []), *portion.any_of),
             )
             for suffix, portion in portions
         ]
@@ -134,13 +135,14 @@ class PathComposer(ProposalComposer):
             groups=tuple(groups), root_required=self.request.root_required, root_forbidden=self.request.root_forbidden
         )
 
-    def _trait_of(self, level: str) -> Sequence[frozenset[str]]:
-        return [frozenset({self.levels.traits[self.levels.names.index(level)]})] if level else []
-
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:  # noqa: ARG002 - details say all
         """Return the best way to serve the request in a tree; none if the budget runs out before one is found."""
-        of_search = budget.child(STEPS)
-        if of_search.remaining < STEPS_OF_A_TRY or _is_too_deep(details.parents):
+        of_search, parents = budget.child(STEPS), details.parents
+        # The Group Allocator follows a tree by recursion.
+        is_too_deep = len(parents) > MAX_DEPTH and any(
+            next(islice(upwards(provider, parents), MAX_DEPTH, None), None) is not None for provider in parents
+        )
+        if of_search.remaining < STEPS_OF_A_TRY or is_too_deep:
             return Proposals(complete=False)
         (usable,) = self._locks.usable([list(details.parents)], details)
         root, ids = _locations(details, self.levels, frozenset(usable))
@@ -148,7 +150,7 @@ class PathComposer(ProposalComposer):
         if self.request.translate:
             requirements = [translated(requirement, root) for requirement in requirements]
         at_root = details.stocks.get(details.root, NO_STOCKS).keys()
-        requirements = [_with_parts_anywhere(requirement, but=at_root) for requirement in requirements]
+        requirements = [_with_parts_anywhere(requirement, at_root) for requirement in requirements]
         distinct = self.request.distinct or self.request.translate
         placement = place(root, requirements, Rules(distinct=distinct, levels=self.levels.names), budget=of_search)
         return Proposals([self._proposal(details, placement, ids)] if placement.feasible else [], placement.complete)
@@ -175,13 +177,6 @@ class PathComposer(ProposalComposer):
             touched=touched,
             group_score=None if objective is None else GroupScore(float(objective.score), float(objective.total)),
         )
-
-
-def _is_too_deep(parents: Parents) -> bool:
-    """Tell whether a tree is deeper than the Group Allocator, which follows it by recursion, goes."""
-    return len(parents) > MAX_DEPTH and any(
-        next(islice(upwards(provider, parents), MAX_DEPTH, None), None) is not None for provider in parents
-    )
 
 
 class _WantedPortion(NamedTuple):
@@ -215,15 +210,11 @@ def _locations(details: PlannerTree, levels: Levels, usable: Collection[int]) ->
     return location(details.root, ()), ids
 
 
-def _with_parts_anywhere(requirement: Requirement, *, but: AbstractSet[str]) -> Requirement:
-    """Return an outermost requirement that takes classes from wherever they are, but some from the root."""
-    amounts = requirement.amounts.items()
-    parts = [
-        Requirement("", ANYWHERE, {name: amount}, phase=requirement.phase)
-        for name, amount in sorted(amounts)
-        if name not in but
-    ]
-    kept = {name: amount for name, amount in amounts if name in but}
+def _with_parts_anywhere(requirement: Requirement, at_root: AbstractSet[str]) -> Requirement:
+    """Return an outermost requirement that takes classes that the root lacks from wherever they are."""
+    amounts, phase = requirement.amounts, requirement.phase
+    parts = [Requirement("", ANYWHERE, {name: amounts[name]}, phase=phase) for name in sorted(amounts.keys() - at_root)]
+    kept = {name: amount for name, amount in amounts.items() if name in at_root}
     return replace(requirement, amounts=kept, parts=(*requirement.parts, *parts))
 
 

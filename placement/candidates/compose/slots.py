@@ -37,7 +37,13 @@ MAX_SUMS = 10_000
 
 def useful_room(plan: Plan) -> UsefulRoom:
     """Return, for each contended class of a plan and any room, the largest sum of amounts that fits into it."""
-    return {name: _RoundedDown(_sums(plan, name)) for name in plan.contended}
+    useful: dict[str, _RoundedDown] = {}
+    for name in plan.contended:
+        sums = {0}
+        for amount in [amount for slot in plan.slots for of_class, amount in slot.resources if of_class == name]:
+            sums |= {total + amount for total in sums} if len(sums) <= MAX_SUMS else set()
+        useful[name] = _RoundedDown(sorted(sums) if len(sums) <= MAX_SUMS else ())
+    return useful
 
 
 class _RoundedDown(dict[float, float]):
@@ -53,19 +59,8 @@ class _RoundedDown(dict[float, float]):
         return rounded
 
 
-def _sums(plan: Plan, name: str) -> list[int]:
-    """Return the sums that slots may take of a class from one provider, ascending; nothing if there are too many."""
-    sums = {0}
-    for slot in plan.slots:
-        amount = dict(slot.resources).get(name, 0)
-        sums |= {total + amount for total in sums}
-        if len(sums) > MAX_SUMS:
-            return []
-    return sorted(sums)
-
-
 class Memo(dict[Hashable, Result]):
-    """Memoises results in trees, by canonical form, within one request: up to a limit, as further ones gain little."""
+    """Results in trees by canonical form, within one request: up to a limit, as further ones gain little."""
 
     def __init__(self, limit: int = 1000) -> None:
         super().__init__()
@@ -87,7 +82,7 @@ class RequestBudget(Budget):
         self.per_tree = per_tree
 
     def of_tree(self) -> Budget:
-        """Return the budget of one tree, shared by all searches of it."""
+        """Return the budget of all searches of one tree."""
         return self.child(self.per_tree)
 
 
@@ -102,7 +97,7 @@ class PreparedTree(NamedTuple):
     """A tree to be searched, any number of times, but each time to the end before the next."""
 
     order: SlotOrder
-    options: Sequence[Sequence[int]]
+    options: Rows
     constraints: Sequence[Constraint]
 
     def choices(self, budget: Budget, further: Sequence[Constraint] = ()) -> Iterator[Choice]:
@@ -225,35 +220,24 @@ def search_order(plan: Plan, counts: Sequence[int]) -> SlotOrder:
     """Order the slots for the search: same_subtree sets first, each to its end, and fewest options first."""
     tied_at_all = frozenset[str]().union(*plan.request.same_subtree)
     eagerness = [(slot.suffix not in tied_at_all, counts[slot.demand]) for slot in plan.slots]
-    order = sorted(range(len(plan.slots)), key=eagerness.__getitem__)
-    if tied_at_all:
-        order = _set_by_set(plan, order)
+    waiting = sorted(range(len(plan.slots)), key=eagerness.__getitem__)
+    order = [] if tied_at_all else waiting
+    while len(order) < len(plan.slots):
+        placed = {plan.slots[index].suffix for index in order}
+        begun = frozenset[str]().union(*[tie for tie in plan.request.same_subtree if not tie.isdisjoint(placed)])
+        following = next((index for index in waiting if plan.slots[index].suffix in begun), waiting[0])
+        waiting.remove(following)
+        order.append(following)
     slots = tuple(plan.slots[index] for index in order)
     if order == sorted(order):
         return SlotOrder(slots, None)
     return SlotOrder(slots, itemgetter(*(order.index(index) for index in range(len(order)))))
 
 
-def _set_by_set(plan: Plan, waiting: list[int]) -> list[int]:
-    """Order slots, given by index, so that a same_subtree set once begun is finished before anything else."""
-    order: list[int] = []
-    while waiting:
-        placed = {plan.slots[index].suffix for index in order}
-        begun = [suffixes for suffixes in plan.request.same_subtree if not suffixes.isdisjoint(placed)]
-        tied = [index for index in waiting if any(plan.slots[index].suffix in suffixes for suffixes in begun)]
-        following = (tied or waiting)[0]
-        waiting.remove(following)
-        order.append(following)
-    return order
-
-
 class _Backtracking:
-    """One backtracking run over the slots of a tree, in search order.
+    """One run over the slots of a tree: the constraints of a depth have taken exactly the providers chosen there."""
 
-    Invariant: the constraints of a depth have taken exactly the providers chosen there.
-    """
-
-    def __init__(self, options: Sequence[Sequence[int]], constraints: Sequence[Constraint], budget: Budget) -> None:
+    def __init__(self, options: Rows, constraints: Sequence[Constraint], budget: Budget) -> None:
         self._options = options
         self._step = budget.take
         self._by_depth = [[c for c in constraints if depth in c.depths] for depth in range(len(options))]
@@ -340,20 +324,14 @@ class ChoicesOfForm:
             if number < len(self._readers):
                 if not self._budget.take():
                     return
-            elif not self._finds_another():
+            elif number == MAX_REMEMBERED:
+                break
+            elif (reader := next(self._more, None)) is not None:
+                self._readers.append(reader)
+            else:
+                self._is_whole = not self._budget.was_hit  # Exhausted, unless cut off.
                 break
             yield self._readers[number](options)
             number += 1
         if not self._is_whole:
             yield from islice(search(), number, None)
-
-    def _finds_another(self) -> bool:
-        """Compose one more; tell whether there was one, and room to remember it."""
-        if len(self._readers) == MAX_REMEMBERED:
-            return False
-        reader = next(self._more, None)
-        if reader is None:
-            self._is_whole = not self._budget.was_hit  # Exhausted, unless cut off.
-            return False
-        self._readers.append(reader)
-        return True

@@ -6,6 +6,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,9 +85,8 @@ def explain(plan: Plan, masks: ConditionMasks) -> Explanation:
 def counted(alike: AlikeTrees) -> tuple[Explanation, Flags]:
     """Return what each condition leaves, and which one leaves nothing; and the trees left after all."""
     cloud, budget = alike.cloud, RequestBudget(per_tree=STEPS_PER_TREE, per_request=STEPS_FOR_CAUSE)
-    searched, remaining, _undecided = searched_steps(
-        alike, ((stage.condition, slot_search(stage.plan, budget)) for stage in stages(cloud.plan)), cloud.trees
-    )
+    searches = ((condition, slot_search(plan, budget)) for condition, plan in stages(cloud.plan))
+    searched, remaining, _undecided = searched_steps(alike, searches, cloud.trees)
     steps = [*cloud.trees_left(), *searched]
     cause = cloud.first_emptied() or next((step.condition for step in steps if not step.trees), None)
     demands = tuple([DemandCounts(demand.groups, demand.demand.resources, demand.steps) for demand in cloud.demands])
@@ -123,7 +123,7 @@ def quick_cause(plan: Plan, masks: ConditionMasks) -> Condition:
     plan = with_traits_apart(plan)
     if (emptied := CloudMasks(plan, masks).first_emptied()) is not None:
         return emptied
-    searched = [stage.condition for stage in stages(plan)]
+    searched = [condition for condition, _plan in stages(plan)]
     return searched[0] if len(searched) == 1 else Condition(ConditionKind.TOGETHER)
 
 
@@ -147,12 +147,7 @@ def near_misses(alike: AlikeTrees, budget: RequestBudget) -> tuple[NearMiss, ...
         if len(served.trees):
             shown = shortages(cloud, part, served.trees) if part.kind == ConditionKind.RESOURCE else ()
             missed.append(NearMiss(part, len(served.trees), not len(served.undecided), tuple(shown)))
-    return most_trees_first(missed)
-
-
-def most_trees_first(missed: Iterable[NearMiss]) -> tuple[NearMiss, ...]:
-    """Return near misses, those that would help most trees first."""
-    return tuple(sorted(missed, key=lambda near_miss: -near_miss.trees))
+    return tuple(sorted(missed, key=attrgetter("trees"), reverse=True))
 
 
 def near_conditions(
@@ -164,11 +159,10 @@ def near_conditions(
 ) -> list[NearMiss]:
     """Return those single conditions without which there would be candidates; an amount only if none on it is one."""
     cloud = alike.cloud
-    of_demands = [condition for demand in cloud.demands for condition in demand.conditions]
-    of_trees = [condition for condition, _trees in cloud.filters]
-    every = dict.fromkeys([*of_demands, *of_trees, *[stage.condition for stage in stages(cloud.plan)]])
-    removable = [condition for condition in every if condition.kind not in NOT_REMOVABLE and is_removable(condition)]
-    missed = list(_of_conditions(alike, removable, budget, search_without))
+    every = [condition for demand in cloud.demands for condition in demand.conditions]
+    every += [condition for condition, _ in [*cloud.filters, *stages(cloud.plan)]]
+    removable = [condition for condition in dict.fromkeys(every) if condition.kind not in NOT_REMOVABLE]
+    missed = list(_of_conditions(alike, filter(is_removable, removable), budget, search_without))
     singly = [near_miss.condition for near_miss in missed]
     combined = {condition.value for condition in singly if condition.kind == ConditionKind.COMBINED_CAPACITY}
     amounts = [amount for demand in cloud.demands for amount in demand.amounts if amount.resource_class not in combined]

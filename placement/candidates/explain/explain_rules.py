@@ -8,6 +8,7 @@ Of hierarchical names, one may be left out, and there may be fewer of those that
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import NamedTuple
 
 from placement.allocators import Budget
@@ -19,7 +20,6 @@ from placement.candidates.explain.explain import (
     counted,
     explained,
     hints,
-    most_trees_first,
     near_conditions,
     searched_steps,
 )
@@ -165,10 +165,13 @@ class _RulesExplained:
         of_conditions = near_conditions(
             self._alike,
             self._searches.budget,
-            self._search_without,
+            lambda condition: self._searches.search(
+                replace(self._request, isolate=self._request.isolate and condition.kind != ConditionKind.GROUP_POLICY),
+                without(self._plan, condition),
+            ),
             is_removable=lambda condition: condition.kind in OF_ROOTS or not self._request.paths,
         )
-        return most_trees_first([*filter(None, missed), *of_conditions])
+        return tuple(sorted([*filter(None, missed), *of_conditions], key=attrgetter("trees"), reverse=True))
 
     def _near_miss(self, condition: Condition, served: ServingTrees) -> NearMiss | None:
         if not len(served.trees):
@@ -176,10 +179,6 @@ class _RulesExplained:
         shown = [Example(root) for root in self._cloud.providers.roots[served.trees[:MAX_EXAMPLES]].tolist()]
         shortfall = self._shortfall(self._request, condition)
         return NearMiss(condition, len(served.trees), not len(served.undecided), tuple(shown), shortfall=shortfall)
-
-    def _search_without(self, condition: Condition) -> SearchInTrees:
-        isolates = self._request.isolate and condition.kind != ConditionKind.GROUP_POLICY
-        return self._searches.search(replace(self._request, isolate=isolates), without(self._plan, condition))
 
     def _shortfall(self, request: PlannerRequest, rule: Condition) -> Shortfall | None:
         """Return how many providers one tree could give to a rule's largest group; None if one each, or if none.
@@ -205,14 +204,12 @@ class _RulesExplained:
         return Shortfall(group.suffix, requested=group.count, available=available) if available else None
 
     def _shortfall_of_paths(self, request: PlannerRequest, parts: "AlikeParts") -> Shortfall | None:
-        requested = len(parts.labels)
-
         def is_served(count: int) -> bool:
             return bool(len(self._served_paths(with_fewer(request, parts, count)).trees))
 
-        available = most_that_fit(requested - 1, is_served)
+        available = most_that_fit(len(parts.labels) - 1, is_served)
         is_known = available and not self._searches.budget.was_hit
-        return Shortfall(parts.name, requested=requested, available=available) if is_known else None
+        return Shortfall(parts.name, requested=len(parts.labels), available=available) if is_known else None
 
     def _served(self, request: PlannerRequest, among: Flags) -> ServingTrees:
         return serving_trees(self._alike, self._searches.search(request, self._plan), among)

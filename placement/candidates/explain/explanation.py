@@ -75,6 +75,9 @@ NUMERIC = (ConditionKind.CAPACITY, *UNITS)
 OF_AMOUNTS = frozenset({*NUMERIC, ConditionKind.AMOUNT})
 _KINDS = [*ConditionKind]
 OF_TREES = frozenset(_KINDS[_KINDS.index(ConditionKind.EVERY_GROUP) : _KINDS.index(ConditionKind.AMOUNT)])
+OF_STAGES = frozenset(_KINDS[_KINDS.index(ConditionKind.TRAIT_PLACEMENT) : _KINDS.index(ConditionKind.HELD)])
+"""What only the search can check."""
+
 MAX_VALUE_LENGTH, MAX_GROUPS = 100, 64
 """The longest value that is shown whole; for more groups than this no way to ask is shown."""
 

@@ -15,6 +15,7 @@ import numpy as np
 from placement.candidates.compose.slots import RequestBudget, SlotComposer, useful_room
 from placement.candidates.explain.explanation import (
     LOOSE,
+    OF_STAGES,
     Condition,
     ConditionKind,
     any_of_value,
@@ -29,13 +30,6 @@ from placement.domain.search_plan import CandidateRequest, Plan
 from placement.domain.tree import Tree
 
 
-class Stage(NamedTuple):
-    """A condition, and the plan with it and all conditions before it."""
-
-    condition: Condition
-    plan: Plan
-
-
 def with_traits_apart(plan: Plan) -> Plan:
     """Return a plan whose stages check all traits of the unsuffixed group, even if one provider serves all of it.
 
@@ -45,40 +39,30 @@ def with_traits_apart(plan: Plan) -> Plan:
     return replace(plan, trait_sets=loose[0]) if loose else plan
 
 
-OF_STAGES = (
-    ConditionKind.TRAIT_PLACEMENT,
-    ConditionKind.GROUP_POLICY,
-    ConditionKind.SAME_SUBTREE,
-    ConditionKind.COMBINED_CAPACITY,
-    ConditionKind.ONE_PROVIDER_PER_TREE,
-)
-"""What only the search can check."""
-
-
-def stages(plan: Plan) -> Iterator[Stage]:
-    """Yield the stages of a plan; the last one is the plan itself."""
+def stages(plan: Plan) -> Iterator[tuple[Condition, Plan]]:
+    """Yield each condition that only the search can check, and the plan with it and all others before it."""
     request = plan.request
     bare = replace(request, isolate=False, same_subtree=(), combines_nested=True)
     so_far = replace(plan, request=bare, contended=(), trait_sets=())
     if plan.trait_sets:
         so_far = replace(so_far, trait_sets=plan.trait_sets)
         value = " ".join(any_of_value(any_of) for any_of in plan.trait_sets)
-        yield Stage(Condition(ConditionKind.TRAIT_PLACEMENT, LOOSE, value), so_far)
+        yield Condition(ConditionKind.TRAIT_PLACEMENT, LOOSE, value), so_far
     granular = tuple(slot.suffix for slot in plan.slots if slot.is_granular)
     if request.isolate and len(granular) > 1:
         so_far = replace(so_far, request=replace(so_far.request, isolate=True))
-        yield Stage(Condition(ConditionKind.GROUP_POLICY, granular, "isolate"), so_far)
+        yield Condition(ConditionKind.GROUP_POLICY, granular, "isolate"), so_far
     for suffixes in request.same_subtree:
         tied = (*so_far.request.same_subtree, suffixes)
         so_far = replace(so_far, request=replace(so_far.request, same_subtree=tied))
-        yield Stage(subtree_condition(suffixes), so_far)
+        yield subtree_condition(suffixes), so_far
     for name in plan.contended:
         so_far = replace(so_far, contended=(*so_far.contended, name))
         asking = tuple(dict.fromkeys(slot.suffix for slot in plan.slots if name in dict(slot.resources)))
-        yield Stage(Condition(ConditionKind.COMBINED_CAPACITY, asking, name), so_far)
+        yield Condition(ConditionKind.COMBINED_CAPACITY, asking, name), so_far
     if not request.combines_nested and len(plan.slots) > 1:
         so_far = replace(so_far, request=replace(so_far.request, combines_nested=False))
-        yield Stage(Condition(ConditionKind.ONE_PROVIDER_PER_TREE), so_far)
+        yield Condition(ConditionKind.ONE_PROVIDER_PER_TREE), so_far
 
 
 def without(plan: Plan, condition: Condition) -> Plan:

@@ -14,7 +14,7 @@ import numpy as np
 
 from placement.candidates.serving import ProviderSets, trees_shared_with
 from placement.cloud.columns import CloudColumns
-from placement.cloud.providers import Flags, Ints, distinct_rows, numbered, numbered_owners
+from placement.cloud.providers import Flags, Ints, ProviderColumns, distinct_rows, numbered, numbered_owners
 from placement.domain.search_plan import NamedIds
 from placement.domain.tree import upwards
 
@@ -26,8 +26,6 @@ ClassAmounts = tuple[tuple[int, int], ...]
 
 ENDLESS = 2**50
 """The number of copies of something that takes nothing; columns have room for sums of it."""
-
-NO_TREES: Ints = np.zeros(0, dtype=np.int64)
 
 OptionRows = Sequence[Sequence[int]]
 """For each demand the providers that can serve it, by place in the form; pools are below 0."""
@@ -169,20 +167,21 @@ class TreesOfForm:
         return np.bincount(numbers).tolist(), emptied.chosen(order[first])
 
 
+@dataclass(eq=False)
 class CloudInForms:
     """A cloud in the forms of its trees; ``ids`` are those of all names in the requests.
 
     ``like`` maps the root of each tree that does not exist to the root of the tree that it is modelled on.
     """
 
-    def __init__(
-        self, columns: CloudColumns, sets: ProviderSets, ids: NamedIds, like: Mapping[int, int] | None = None
-    ) -> None:
-        self.columns = columns
-        self.sets = sets
-        self.ids = ids
-        self.like = like or {}
-        self._providers = columns.providers
+    columns: CloudColumns
+    sets: ProviderSets
+    ids: NamedIds
+    like: Mapping[int, int]
+
+    @property
+    def _providers(self) -> ProviderColumns:
+        return self.columns.providers
 
     @cached_property
     def capacity(self) -> Mapping[int, Ints]:
@@ -284,8 +283,8 @@ class CloudInForms:
         ids = sorted(providers.ids[self.sets.with_trait(self.ids.sharing_trait)].tolist())
         shared_with = trees_shared_with(self.columns, self.sets, ids)
         for provider, position in zip(ids, providers.positions(ids).tolist(), strict=True):
-            trees, own = shared_with.get(provider, NO_TREES), providers.trees[position]
-            if len(trees[trees != own]):
+            trees, own = shared_with.get(provider), providers.trees[position]
+            if trees is not None and len(trees[trees != own]):
                 max_units = {class_id: max_unit for (_place, class_id), max_unit in self._units(position, position + 1)}
                 free = {class_id: int(self.free[class_id][position]) for class_id in max_units}
                 sharing.append((SharedPool(position, int(providers.roots[own]), max_units, free), trees))

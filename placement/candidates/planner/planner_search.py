@@ -6,7 +6,7 @@ them, and the caller takes as many proposals as it wants.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from operator import itemgetter
 
 from placement.allocators.ranking_profile import ScoredNode
@@ -15,7 +15,7 @@ from placement.candidates.planner.planner_trees import MAX_BATCH, FormComposer, 
 from placement.candidates.planner.question import PlannerQuestion
 from placement.candidates.ranking import FAILS, MAX_SCORE, Key, TreeScores, shared_by
 from placement.candidates.scores import Score, score
-from placement.candidates.tree_order import Portion, SumRows, TreeOrder, best_first
+from placement.candidates.tree_order import Portion, TreeOrder, best_first
 from placement.domain.quantities import summed
 from placement.domain.tree import AS_IT_IS, NO_STOCKS, NamedMember, Overlay, PlannerTree, Tree, upwards
 
@@ -34,18 +34,14 @@ class ProposalKeys:
     def __init__(self, question: PlannerQuestion, overlay: Overlay, *, limit: int) -> None:
         reader = question.reader(overlay)
         shared = shared_by(reader, is_simple=question.is_simple and not overlay.avoided)
-        scored_by, varies = (*question.scored_by, question.tree_fragmentation(overlay)), question.counts_decide
-        self._scores = TreeScores(*scored_by, shared=shared, varies=varies)
-        self._has_keys = not (shared or question.counts_decide)
+        varies, fragmentation = question.counts_decide, question.tree_fragmentation(overlay)
+        self._scores = TreeScores(*question.scored_by, fragmentation, shared=shared, varies=varies)
+        self._has_keys = not (shared or varies)
         """Whether a tree's key is exact except for places; if not, it only bounds its proposals' keys."""
         self._question = question
-        counted = question.composer.counted and question.profile.compactness and not question.counts_decide
+        counted = question.composer.counted and question.profile.compactness and not varies
         least = partial(question.least_places, overlay) if counted else None
         self.order = TreeOrder(reader, self._scores, limit=limit, kept=question.cloud.kept, least=least)
-
-    @cached_property
-    def _sums(self) -> SumRows:
-        return SumRows(self.order.reader, self._scores.classes)
 
     def key_of(self, expected: Key, proposal: Proposal, changed: PlannerTree | None = None) -> Key | None:
         """Return a proposal's key; None if the profile filters it out."""
@@ -62,7 +58,7 @@ class ProposalKeys:
         else:
             foreign = summed([amounts for provider, amounts in proposal.amounts.items() if provider not in own])
             own_amounts = tuple([requested[name] - foreign.get(name, 0) for name in scores.weighed])
-            row = self._row_of(changed) if changed else self._sums.row_of(root)
+            row = self._row_of(changed) if changed else self.order.row_of(root)
             self.order.note(proposal.counts)
             key = scores.key_of(row, own_amounts, proposal.counts)
         return None if key[FAILS] and scores.filters else key
@@ -70,16 +66,15 @@ class ProposalKeys:
     def pools(self, proposal: Proposal) -> ScoredNode:
         """Return as one node the trees of the sharing providers that alone serve a proposal."""
         classes, (_root, *row) = self._scores.classes, self._sums_of_pools(proposal)
-        capacities, used = row[: len(classes)], row[len(classes) :]
-        return ScoredNode(dict(zip(classes, capacities, strict=True)), dict(zip(classes, used, strict=True)))
+        return ScoredNode(*[dict(zip(classes, row[start::], strict=False)) for start in (0, len(classes))])
 
     def _sums_of_pools(self, proposal: Proposal) -> Sequence[int]:
         root_of = self._question.cloud.reader.root_of
-        return self._sums.together({root_of[provider] for provider in proposal.amounts if provider in root_of})
+        return self.order.row_of_all({root_of[provider] for provider in proposal.amounts if provider in root_of})
 
     def key(self, tree: PlannerTree) -> Key | None:
         """Return the key of a changed tree; None if the profile filters it out."""
-        if self._question.counts_decide:
+        if self._scores.varies:
             return False, -MAX_SCORE, tree.root
         key = self._scores.key_of_whole(self._row_of(tree))
         return None if key[FAILS] and self._scores.filters else key
@@ -196,14 +191,9 @@ class PlannerSearch:
         placed = 0
         for tree, details in self._in_detail(roots):
             amounts_left = details.free_amounts().items()
-            room = {
-                (provider, name): float(amount)
-                for provider, amounts in amounts_left
-                for name, amount in amounts.items()
-            }
-            roomy, number = replace(tree, room=room), 1
-            while placed < members and not self.composer.lacks_room(roomy, members=number):
-                number += 1
+            room = {(id_, name): float(amount) for id_, amounts in amounts_left for name, amount in amounts.items()}
+            roomy, placed_before = replace(tree, room=room), placed
+            while placed < members and not self.composer.lacks_room(roomy, members=placed - placed_before + 1):
                 placed += 1
         return placed
 
@@ -282,11 +272,8 @@ class PlannerSearch:
     def allows(self, proposal: Proposal) -> bool:
         """Tell whether inventories, read already, allow what a proposal takes, unit rules included."""
         stocks = self._forms.details_by_root[proposal.root].stocks
-        taken = [
-            (stocks[provider].get(name), amount)
-            for provider, amounts in proposal.amounts.items()
-            for name, amount in amounts.items()
-        ]
+        amounts_of = proposal.amounts.items()
+        taken = [(stocks[id_].get(name), amount) for id_, amounts in amounts_of for name, amount in amounts.items()]
         return all(stock is not None and stock.allows(amount) for stock, amount in taken)
 
     def roots_of(self, proposal: Proposal) -> frozenset[int]:
@@ -338,10 +325,8 @@ def _not_seen(proposals: Iterable[Proposal]) -> Iterator[Proposal]:
     """Yield proposals, skipping those that another tree has given already."""
     earlier = set()
     for proposal in proposals:
-        taken = frozenset(
-            (provider, name) for provider, amounts in proposal.amounts.items() for name in amounts.items()
-        )
-        identity = (taken, frozenset(proposal.mappings.items()))
+        taken = frozenset([(id_, portion) for id_, amounts in proposal.amounts.items() for portion in amounts.items()])
+        identity = taken, frozenset(proposal.mappings.items())
         if identity not in earlier:
             earlier.add(identity)
             yield proposal

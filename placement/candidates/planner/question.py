@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -24,32 +24,26 @@ from placement.domain.search_plan import Plan, RequestGroup, plan_for
 from placement.domain.tree import AS_IT_IS, Overlay, PlannerTree, Tree
 
 
+@dataclass(eq=False)
 class PlannerQuestion:
     """One request in one snapshot, under a profile and the locks of levels; it avoids trees, given by root.
 
     ``budget`` returns the budget of the member that is being placed; without members, that of the client's request.
     """
 
-    def __init__(
-        self,
-        composer: ProposalComposer,
-        cloud: SeenCloud,
-        *,
-        profile: RankingProfile,
-        locks: Mapping[str, str],
-        budget: Callable[[], Budget],
-        avoided: frozenset[int],
-    ) -> None:
-        self.composer = composer
-        self.request = composer.request
-        self.profile = profile
-        self.budget = budget
-        self.avoided = avoided
-        self._locks = locks
-        self.cloud = cloud
-        self._serving = cloud.reader.serving
-        self._under: tuple[Overlay, TreeReader] = AS_IT_IS, cloud.reader
-        self.details = TreesInDetail(cloud, self._classes)
+    composer: ProposalComposer
+    cloud: SeenCloud
+    _: KW_ONLY
+    profile: RankingProfile
+    locks: Mapping[str, str]
+    budget: Callable[[], Budget]
+    avoided: frozenset[int]
+
+    def __post_init__(self) -> None:
+        self.request = self.composer.request
+        self._serving = self.cloud.reader.serving
+        self._under: tuple[Overlay, TreeReader] = AS_IT_IS, self.cloud.reader
+        self.details = TreesInDetail(self.cloud, self._classes)
         """The trees in all detail that decides."""
 
     @cached_property
@@ -86,8 +80,7 @@ class PlannerQuestion:
         """The classes that tell trees apart; None for all."""
         # Exclusive rules depend on the usage of every class; so do fragmentation scores, and paths.
         asks_for_all = self.cloud.judge is not None or self.request.exclusive or self.request.paths
-        locks, requested = self._locks.values(), self.composer.requested
-        return None if asks_for_all else {*locks, *requested, *self._scored}
+        return None if asks_for_all else {*self.locks.values(), *self.composer.requested, *self._scored}
 
     @cached_property
     def _scored(self) -> Collection[str]:
@@ -135,10 +128,7 @@ class PlannerQuestion:
     @property
     def is_simple(self) -> bool:
         """Whether each group takes one provider."""
-        request = self.request
-        return not request.paths and all(
-            group.count <= 1 and not group.everything and not group.per_subtree for group in request.groups
-        )
+        return not (self.request.paths or self._open_ended or any([group.count > 1 for group in self.request.groups]))
 
     @property
     def is_tree_by_tree(self) -> bool:
@@ -224,8 +214,7 @@ class AnyChoice:
         # A group with an open count may end up with no provider; several providers together may have more traits than
         # each of them; and hierarchical names have a plan of their own.
         is_open = any([group.per_subtree or group.everything for group in request.groups])
-        has_several = any([group.count > 1 and not group.suffix for group in request.groups])
-        may_add_traits = bool(plan.trait_sets) and has_several
+        may_add_traits = plan.trait_sets and any([group.count > 1 and not group.suffix for group in request.groups])
         self._matters = not (request.paths or is_open or may_add_traits or plan.is_unconstrained)
         self._providers = providers if request.same_subtree else None
         self._budget = RequestBudget(per_tree=STEPS_OF_A_TREE, per_request=STEPS)
@@ -238,8 +227,7 @@ class AnyChoice:
             return set()
         if self._providers is not None:
             options = [(tree, provider) for tree in trees for row in tree.options for provider in row]
-            roots = {tree.root_of.get(provider, tree.root) for tree, provider in options}
-            roots |= {tree.root for tree in trees}
+            roots = {tree.root for tree in trees} | {tree.root_of.get(id_, tree.root) for tree, id_ in options}
             parents = self._providers.parents_of(self._providers.positions_of_trees(roots))
             trees = [replace(tree, parents=parents) for tree in trees]
         lacking = set[int]()

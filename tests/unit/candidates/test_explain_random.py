@@ -43,7 +43,7 @@ def test_no_near_miss_is_missed(situation):
     explanation = explain(plan_for(request), masks_of(request, cloud))
     if explanation.cause is None:
         return
-    every = [*conditions_of(explanation), *[stage.condition for stage in stages(with_traits_apart(plan_for(request)))]]
+    every = [*conditions_of(explanation), *dict(stages(with_traits_apart(plan_for(request))))]
     helping = {one for one in every if one.kind not in NOT_REMOVABLE and Definition(request, cloud, one).trees()}
     amounts = {replace(one, kind=ConditionKind.AMOUNT) for one in every if one.kind == ConditionKind.CAPACITY}
     helping |= {
