@@ -15,7 +15,7 @@ from tests.api.conftest import Api, stop_background, with_limits, with_settings
 from tests.api.test_allocations import inventories, reshape
 from tests.api.test_statement_counts import statements
 from tests.bench.cases import device_query, pair_query
-from tests.claims import generation, held, proposed
+from tests.claims import ask, change, generation, held, make_provider, proposed
 from tests.clouds import SHARES, Cloud, Provider, allocate, provider
 from tests.planner_clouds import make_names, random_hosts
 from tests.planner_hosts import CANDIDATES
@@ -213,24 +213,20 @@ def test_where_others_share_with_a_host_candidates_are_searched_for(api: Api, cl
     query = f"resources=VCPU:1,{SILVER}:1&limit=1000"
     share(api, pool, [*cloud.aggregates.values()])
     for traits in ([], [SHARES], []):
-        body = {"resource_provider_generation": generation(api, pool), "traits": traits}
-        api.put(f"/resource_providers/{pool}/traits", body)
+        change(api, pool, "traits", traits)
         for _ in range(2):
             assert_same(api, [query, PLAIN])
 
 
 def share(api: Api, pool: str, aggregates: list[str]) -> None:
-    body = {"resource_provider_generation": generation(api, pool), "resource_class": SILVER, "total": 9}
-    api.post(f"/resource_providers/{pool}/inventories", body)
-    body = {"resource_provider_generation": generation(api, pool), "aggregates": aggregates}
-    api.put(f"/resource_providers/{pool}/aggregates", body)
+    ask(api, "POST", f"/resource_providers/{pool}/inventories", body={"resource_class": SILVER, "total": 9})
+    change(api, pool, "aggregates", aggregates)
 
 
 def test_a_pool_that_shares_nothing_of_a_request_does_not_concern_it(api: Api, cloud: Cloud) -> None:
-    pool = str(uuid.uuid4())
-    api.post("/resource_providers", {"name": "pool", "uuid": pool})
+    pool = make_provider(api)
     share(api, pool, [*cloud.aggregates.values()])
-    api.put(f"/resource_providers/{pool}/traits", {"resource_provider_generation": 2, "traits": [SHARES]})
+    change(api, pool, "traits", [SHARES])
     for _ in range(3):
         assert_same(api, [PLAIN, f"resources=VCPU:1,{SILVER}:1&limit=1000"])
     assert is_kept(api, PLAIN)
@@ -241,8 +237,7 @@ def test_places_that_a_lock_holds_back_are_left_out_of_what_is_kept(api: Api, cl
     query = "resources=MEMORY_MB:10&limit=1000"
     for _ in range(2):
         assert_same(api, [query])
-    body = {"resource_provider_generation": generation(api, one), "resource_class": LOCK, "total": 1}
-    api.post(f"/resource_providers/{one}/inventories", body)
+    ask(api, "POST", f"/resource_providers/{one}/inventories", body={"resource_class": LOCK, "total": 1})
     assert_same(api, [query])
     allocate(api, one, {LOCK: 1})
     for _ in range(2):

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests import claims
 from tests.api.conftest import Api
-from tests.claims import claimed, entry, make_provider, new_uuid
+from tests.claims import claimed, entry, make_provider, new_uuid, set_inventories
 from tests.example_scripts import DIRECTORY
 from tests.example_scripts import example as loaded
 
@@ -73,20 +74,14 @@ def test_a_mirror_follows_classes_and_traits_that_are_renamed_and_go_and_whose_i
         answer = api.get(path)
         return answer.get_json(), answer.headers
 
-    def put(what: str, body: dict[str, Any]) -> None:
-        path = f"/resource_providers/{provider}"
-        generation = api.get(path).get_json()["generation"]
-        answer = api.put(f"{path}/{what}", {"resource_provider_generation": generation, **body})
-        assert answer.status_code == 200, answer.text
-
     provider = make_provider(api, VCPU=8)
     mirror, cursor = example.snapshot(get)
     late, start = example.snapshot(get)
     for name in ("CUSTOM_A", "CUSTOM_B"):
         api.put(f"/resource_classes/{name}")
         api.put(f"/traits/{name}")
-        put("inventories", {"inventories": {"VCPU": {"total": 8}, name: {"total": 5}}})
-        put("traits", {"traits": [name]})
+        set_inventories(api, provider, **{"VCPU": 8, name: 5})
+        claims.change(api, provider, "traits", [name])
         consumer = claimed(api, {provider: {name: 3}})
         again = f"{name}_AGAIN"
         assert api.put(f"/resource_classes/{name}", {"name": again}, version="1.6").status_code == 200
@@ -94,8 +89,8 @@ def test_a_mirror_follows_classes_and_traits_that_are_renamed_and_go_and_whose_i
         assert mirror == example.snapshot(get)[0]
         assert mirror[provider]["usages"][again] == 3
         api.delete(f"/allocations/{consumer}")
-        put("inventories", {"inventories": {"VCPU": {"total": 8}}})
-        put("traits", {"traits": []})
+        set_inventories(api, provider, VCPU=8)
+        claims.change(api, provider, "traits", [])
         assert api.delete(f"/resource_classes/{again}").status_code == 204
         assert api.delete(f"/traits/{name}").status_code == 204
     for behind, reached in ((mirror, cursor), (late, start)):

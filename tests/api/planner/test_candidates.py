@@ -7,7 +7,7 @@ import pytest
 
 from tests import clouds
 from tests.api.conftest import Api
-from tests.claims import ask, detail_of, new_uuid
+from tests.claims import ask, change, detail_of, new_uuid
 from tests.clouds import SHARES
 from tests.planner_hosts import CANDIDATES, planned, provider, register, uuid_of
 from tests.stored_clouds import stored
@@ -101,10 +101,7 @@ TWO_GPUS = {"groups": {"_GPU": {"resources": {"PGPU": 1}, "count": 2}}}
 def join(api: Api, *names: str) -> None:
     aggregate = new_uuid()
     for name in names:
-        path = f"/resource_providers/{uuid_of(name)}"
-        generation = ask(api, "GET", path)["generation"]
-        body = {"aggregates": [aggregate], "resource_provider_generation": generation}
-        ask(api, "PUT", f"{path}/aggregates", body=body)
+        change(api, uuid_of(name), "aggregates", [aggregate])
 
 
 @pytest.fixture
