@@ -6,7 +6,9 @@ the shortest counts. Seconds of commands are those of their CPU, so that other w
 """
 
 import os
+import re
 import resource
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -15,6 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
 from playwright.sync_api import Page, sync_playwright
 
 from tests.browser.cloud import FLAVORS, served
@@ -23,49 +26,13 @@ from tests.ui.racks import fill_racks, host_name, kinds
 
 HOSTS = 1500
 TIMES = 3
-HOST, DEAD = host_name(203, in_rack=25), host_name(204, in_rack=25)
-KNOWN = "known.txt"
-FLAVOR, TOO_LARGE = "g1.large", "resources=VCPU:97"
 SPREAD, PACK = ({"fit": {"resources": {"VCPU": {"type": f"{which}Allocated"}}}} for which in ("Least", "Most"))
 SHARES = {"classes": ["VCPU", "PGPU"], "tree": {"cloud/research": {"projects": ["blue"]}}, "default": "cloud/others"}
 
-Commands = Sequence[Sequence[str]]
-Step = tuple[str, ...]
-SEARCH: Sequence[Step] = (("fill", "Search", HOST), ("press", "Enter"))
-
-TASKS: dict[str, tuple[Commands, Sequence[Step]]] = {
-    "what-needs-attention": ((), (("link", "Overview"),)),
-    "find-who-is-on-a-host": ((("host", "show", HOST),), SEARCH),
-    "find-room-for-a-flavor": (
-        (("headroom", FLAVOR),),
-        (("link", "Map"), ("fill", "How many more of these fit?", FLAVOR), ("press", "Enter")),
-    ),
-    "explain-no-candidates": (
-        (("explain", TOO_LARGE),),
-        (("link", "Try a request"), ("fill", "Query string", TOO_LARGE), ("button", "Try")),
-    ),
-    "find-stranded-capacity": ((("headroom", "--flavors"),), (("link", "Overview"),)),
-    "find-what-changed": ((("journal", "--provider", HOST, "--limit", "20"),), SEARCH),
-    "read-the-journal": ((("journal", "--project", "blue", "--limit", "20"),), ()),
-    "find-orphans": ((("audit", "--known-consumers", KNOWN),), ()),
-    "give-a-tenant-a-share": ((("fair-share",),), (("link", "Fair shares"),)),
-    "compare-profiles": (
-        (),
-        (
-            ("link", "Map"),
-            ("fill", "How many more of these fit?", FLAVOR),
-            ("choose", "Compare profile", "spread"),
-            ("choose", "and", "pack"),
-            ("button", "Show"),
-        ),
-    ),
-    "drain-a-host": (
-        (("host", "drain", HOST), ("host", "drain", HOST, "--yes")),
-        (*SEARCH, ("link", "For maintenance")),
-    ),
-    "remove-a-dead-host": ((("host", "remove", DEAD), ("host", "remove", DEAD, "--yes")), ()),
-    "move-a-rack": ((("aggregate", "move", "--from", "rack:b07", "--to", "rack:b09", "--yes"),), ()),
-}
+HOSTS_BY_WORD = {"HOST": host_name(203, in_rack=25), "DEAD": host_name(204, in_rack=25)}
+TASKS: dict[str, dict[str, list[Any]]] = yaml.safe_load(
+    re.sub("HOST|DEAD", lambda word: HOSTS_BY_WORD[word[0]], Path(__file__).with_name("tasks.yaml").read_text("utf-8"))
+)
 """A page of docs/how-to -> its commands, and its steps in the console."""
 
 
@@ -73,13 +40,14 @@ def main(directory: Path) -> None:
     """Do all tasks, and print a row for each."""
     profiles = {"default": SPREAD, "spread": SPREAD, "pack": PACK}
     planner = {"aggregates": kinds(5, 60), "flavors": FLAVORS, "profiles": profiles, "fair_share": SHARES}
-    (directory / KNOWN).write_text("51fe32e8-0d26-585d-aaa5-417b048d37dc\n")
+    (directory / "known.txt").write_text("51fe32e8-0d26-585d-aaa5-417b048d37dc\n")
     with (
         served(directory, planner, lambda database: fill_racks(database, HOSTS)) as url,
         sync_playwright() as driver,
         visit(launched(driver), url) as seen,
     ):
-        for page, (commands, steps) in TASKS.items():
+        for page, task in TASKS.items():
+            commands, steps = [shlex.split(line) for line in task.get("commands", [])], task.get("console", [])
             spent = sum(_shortest(lambda words=words: _run(directory, url, words), words) for words in commands)
             terminal = f"{len(commands)} command{'s' if len(commands) > 1 else ''}, {spent:.1f} s" if commands else ""
             clicks = [_shortest(lambda steps=steps: _clicked(seen.open("/"), steps)) for _ in steps[:1]]
@@ -110,7 +78,7 @@ def _cpu_s() -> float:
     return spent.ru_utime + spent.ru_stime
 
 
-def _clicked(page: Page, steps: Sequence[Step]) -> float:
+def _clicked(page: Page, steps: Sequence[Sequence[str]]) -> float:
     began = time.monotonic()
     for kind, *words in steps:
         _step(page, kind, words)
