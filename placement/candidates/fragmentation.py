@@ -56,9 +56,8 @@ def tasks_of(
     host_amounts: dict[str, int] = {}
     devices: dict[tuple[int, frozenset[str]], int] = defaultdict(int)
     for resources, count, conditions in demands:
-        for name in settings.beside:
-            if name in resources:
-                host_amounts[name] = host_amounts.get(name, 0) + resources[name] * count
+        for name in [name for name in settings.beside if name in resources]:
+            host_amounts[name] = host_amounts.get(name, 0) + resources[name] * count
         if share := resources.get(settings.devices, 0):
             devices[share, kinds_of(conditions, settings, all_kinds)] += count
     tasks: list[DeviceTask] = []

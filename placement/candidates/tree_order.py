@@ -137,10 +137,6 @@ class KeyQueue:
         start, self._at = self._at, min(self._end, self._at + count)
         return self.order.indices(start, self._at)
 
-    def remaining(self) -> Ints:
-        """Return the indices of the keys that are left, in order."""
-        return self.order.indices(self._at, self._end)
-
 
 BYTES_OF_KEY = 40
 """What a tree's key takes in an order."""
@@ -257,7 +253,7 @@ class TreeOrder:
             if self.least and (is_bounded or self._falls_short):
                 least, self.least = self.least(), None
                 if least is not None:
-                    queue = self._bounded(keys, queue.remaining(), least)
+                    queue = self._bounded(keys, queue.taken(len(queue)), least)
                     # Results composed so far may precede everything that is left.
                     yield Portion([], queue.first)
                     continue

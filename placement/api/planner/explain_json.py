@@ -1,7 +1,6 @@
 """Explanations as JSON."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from placement.candidates.explain.explanation import (
@@ -83,7 +82,7 @@ def _near_miss(near_miss: NearMiss, explained: Explained) -> ExplainJson:
         "trees": near_miss.trees,
         "complete": near_miss.complete,
         "providers": [{**_provider(example.provider, explained), **example.facts} for example in near_miss.examples],
-        "largest": asdict(near_miss.largest) if near_miss.largest else None,
+        "largest": near_miss.largest._asdict() if near_miss.largest else None,
         **_shortfall(near_miss.shortfall),
     }
 

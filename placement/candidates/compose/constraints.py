@@ -14,6 +14,9 @@ from typing import Protocol
 from placement.domain.search_plan import Plan, Slot
 from placement.domain.tree import Tree
 
+Rows = Sequence[Sequence[int]]
+"""The options of each slot in a tree."""
+
 
 class Constraint(Protocol):
     """A rule about providers chosen together."""
@@ -99,13 +102,7 @@ class _SameSubtree:
     """
 
     def __init__(
-        self,
-        slots: Sequence[Slot],
-        options: Sequence[Sequence[int]],
-        tree: Tree,
-        suffixes: frozenset[str],
-        *,
-        isolate: bool,
+        self, slots: Sequence[Slot], options: Rows, tree: Tree, suffixes: frozenset[str], *, isolate: bool
     ) -> None:
         self.depths = frozenset(depth for depth, slot in enumerate(slots) if slot.suffix in suffixes)
         members = {provider for depth in self.depths for provider in options[depth]}
@@ -206,10 +203,9 @@ def constraints_on(plan: Plan, tree: Tree, slots: Sequence[Slot], options: Seque
     isolate = plan.request.isolate
     if isolate and sum(slot.is_granular for slot in slots) > 1:
         constraints.append(_Isolation(slots, options))
-    constraints.extend(_Contention(slots, options, tree, name) for name in plan.contended)
-    constraints.extend(
-        _SameSubtree(slots, options, tree, suffixes, isolate=isolate) for suffixes in plan.request.same_subtree
-    )
+    constraints += [_Contention(slots, options, tree, name) for name in plan.contended]
+    ties = plan.request.same_subtree
+    constraints += [_SameSubtree(slots, options, tree, suffixes, isolate=isolate) for suffixes in ties]
     all_sets = (1 << len(plan.trait_sets)) - 1
     loose = [row for slot, row in zip(slots, options, strict=True) if not slot.is_granular] if all_sets else []
     # A slot all of whose options meet all sets by themselves leaves nothing to check.

@@ -135,18 +135,14 @@ class DeviceComposer(ProposalComposer):
     def _proposal(self, details: PlannerTree, chosen: Sequence[Sequence[int]]) -> Proposal:
         amounts: dict[int, dict[str, int]] = defaultdict(dict)
         mappings: dict[str, list[int]] = defaultdict(list)
+        alone: list[tuple[int | None, str]] = []
         for part, providers in zip(self._parts, chosen, strict=True):
             for provider in providers:
+                alone += [(self._place(details, part, provider, level=level), level) for level in part.exclusive]
                 for name, amount in part.slot.resources:
                     amounts[provider][name] = amounts[provider].get(name, 0) + amount
                 if provider not in mappings[part.slot.suffix]:
                     mappings[part.slot.suffix].append(provider)
-        alone = [
-            (self._place(details, part, provider, level=level), level)
-            for part, providers in zip(self._parts, chosen, strict=True)
-            for provider in providers
-            for level in part.exclusive
-        ]
         locks = self._locks.taken(details, list(amounts), alone, amounts)
         return Proposal(
             root=details.root,
@@ -161,11 +157,8 @@ def plan_with_everything(request: PlannerRequest) -> Plan:
     """Return the plan of a request of groups, with one more demand for each group that wants all providers."""
     plan = plan_for(request.plain)
     demands = {slot.suffix: plan.demands[slot.demand] for slot in plan.slots}
-    every = [
-        replace(demands[group.suffix], group=group.group, ignores_usage=True)
-        for group in request.groups
-        if group.everything
-    ]
+    groups = [group for group in request.groups if group.everything]
+    every = [replace(demands[group.suffix], group=group.group, ignores_usage=True) for group in groups]
     return replace(plan, demands=(*plan.demands, *every))
 
 

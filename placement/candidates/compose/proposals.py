@@ -18,8 +18,7 @@ from placement.domain.search_plan import Plan
 from placement.domain.tree import NO_STOCKS, Levels, PlannerTree, Stock, Tree, upwards
 
 
-@dataclass(frozen=True, slots=True)
-class Lock:
+class Lock(NamedTuple):
     """A provider held exclusively, and the class that tells others so; None if it has no such class."""
 
     provider: int
@@ -136,14 +135,12 @@ class Locks:
             if name in of_place and not of_place[name].allows(of_place[name].least)
         }
         devices = {place for place, level in held if level == THE_DEVICE}.union(details.held)
-        if not held and not devices:
-            return [list(row) for row in rows]
 
         def is_usable(provider: int) -> bool:
             around = self._around(details, provider)
             return held.isdisjoint(around) and devices.isdisjoint(upwards(provider, details.parents))
 
-        return [[*filter(is_usable, row)] for row in rows]
+        return [[*filter(is_usable, row)] if held or devices else [*row] for row in rows]
 
     def never_whole(self, levels: Collection[str], details: PlannerTree) -> set[int]:
         """Return the places of these levels that nobody can hold: unit rules forbid to take all of the lock at once."""
@@ -181,12 +178,7 @@ class Locks:
         """
         # Dictionaries, not sets: the order of an answer must not depend on the process.
         exclusive = dict.fromkeys(alone)
-        shared = dict.fromkeys(
-            (place, level)
-            for provider in providers
-            for level in self._classes
-            for place in self._places(details, provider, level)
-        )
+        shared = dict.fromkeys([place for provider in providers for place in self._around(details, provider)])
         for place, level in shared | exclusive:
             stock = self._stock(details, place, level)
             if place is not None and stock:

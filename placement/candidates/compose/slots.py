@@ -15,15 +15,12 @@ from operator import call, getitem, itemgetter
 from typing import NamedTuple, TypeVar
 
 from placement.allocators import Budget
-from placement.candidates.compose.constraints import Constraint, constraints_on
+from placement.candidates.compose.constraints import Constraint, Rows, constraints_on
 from placement.domain.search_plan import LIMITS, Choice, Plan, Slot
 from placement.domain.tree import Tree
 
 CanonicalForm = tuple[object, ...]
 Result = TypeVar("Result")
-
-Rows = Sequence[Sequence[int]]
-"""The options of each slot in a tree."""
 
 FEW_COMBINATIONS = 64
 """Trying up to this many combinations is faster than finding out whether any can work."""

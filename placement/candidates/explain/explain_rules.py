@@ -312,9 +312,8 @@ def with_fewer(request: PlannerRequest, parts: AlikeParts, count: int) -> Planne
     containers = [*request.all_paths()]
     prefix, paths, _is_initial = containers[parts.container]
     left_out = tuple([f"{parts.name}/{label}/".removeprefix(f"{prefix}/") for label in parts.labels[count:]])
-    containers[parts.container] = ContainerPaths(
-        prefix, {name: amount for name, amount in paths.items() if not name.startswith(left_out)}
-    )
+    kept = {name: amount for name, amount in paths.items() if not name.startswith(left_out)}
+    containers[parts.container] = ContainerPaths(prefix, kept)
     own_paths, *in_containers = [container.paths for container in containers]
     end = len(request.containers)
     running, initial = tuple(in_containers[:end]), tuple(in_containers[end:])

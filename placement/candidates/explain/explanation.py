@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from placement.candidates.serving import SplitAmount
 from placement.domain.search_plan import UNSUFFIXED
@@ -145,8 +145,7 @@ def traits_condition(any_of: AbstractSet[str]) -> Condition:
     return Condition(ConditionKind.REQUIRED, LOOSE, any_of_value(any_of))
 
 
-@dataclass(frozen=True, slots=True)
-class Remainder:
+class Remainder(NamedTuple):
     """What is left after a condition and all before it; ``providers`` is None where only trees are counted."""
 
     condition: Condition
@@ -154,8 +153,7 @@ class Remainder:
     trees: int
 
 
-@dataclass(frozen=True, slots=True)
-class DemandCounts:
+class DemandCounts(NamedTuple):
     """A demand of the plan, with the groups that share it, and how many providers can serve it."""
 
     groups: tuple[str, ...]
@@ -171,16 +169,14 @@ class Example:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Largest:
+class Largest(NamedTuple):
     """The largest amount that some provider could give, and how many providers could give as much."""
 
     amount: int
     providers: int
 
 
-@dataclass(frozen=True, slots=True)
-class Shortfall:
+class Shortfall(NamedTuple):
     """A group, how many providers it asked for, and the most matching ones that one tree has."""
 
     group: str

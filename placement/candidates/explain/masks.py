@@ -193,10 +193,10 @@ class MaskedDemand:
         self.amounts = [Condition(ConditionKind.AMOUNT, groups, value) for value in values]
         """A condition for the whole amount of each class: enough of it, in valid units."""
         failing = [
-            [~flags for flags in of_way.values()] + [np.ones(len(at), dtype=bool)]
+            np.array([*[~flags for flags in of_way.values()], np.ones(len(at), dtype=bool)])
             for of_way, at in zip(met, ways, strict=True)
         ]
-        self._set_looks(np.concatenate([np.array(of_way) for of_way in failing], axis=1))
+        self._set_looks(np.concatenate(failing, axis=1))
         self._servers: dict[Condition | None, Servers] = {}
 
     def _set_looks(self, failing: Flags) -> None:
@@ -220,12 +220,8 @@ class MaskedDemand:
             at = self._trees_shared_with[pool]
             trees[at] = np.maximum(trees[at], far)
         self.reached = trees == number
-        self.steps = tuple(
-            [
-                Remainder(condition, int((providers > row).sum()), int((trees > row).sum()))
-                for row, condition in enumerate(self.conditions)
-            ]
-        )
+        left = [(int((providers > row).sum()), int((trees > row).sum())) for row in range(number)]
+        self.steps = tuple([Remainder(condition, *step) for condition, step in zip(self.conditions, left, strict=True)])
 
     def looks(self) -> list[tuple[Ints, Ints]]:
         """Return for each way, that of sharing providers last, their positions, and how each looks."""
@@ -308,10 +304,9 @@ class CloudMasks:
 
     def first_emptied(self) -> Condition | None:
         """Return the first condition that leaves nothing; None if trees are left."""
-        of_demands = [step.condition for demand in self.demands for step in demand.steps if not step.providers]
-        return next(iter(of_demands), None) or next(
-            (step.condition for step in self.trees_left() if not step.trees), None
-        )
+        emptied = [step.condition for demand in self.demands for step in demand.steps if not step.providers]
+        emptied += [step.condition for step in self.trees_left() if not step.trees]
+        return next(iter(emptied), None)
 
     def _demand(self, index: int) -> MaskedDemand:
         demand, groups, demands = self.plan.demands[index], groups_of(self.plan, index), self.masks.demands

@@ -4,7 +4,7 @@ An explanation searches the same trees dozens of times, each time with another c
 alike is found out once, by all that any of these searches can see; then one tree of each class is searched.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -104,13 +104,9 @@ def removable_parts(plan: Plan) -> Iterator[tuple[Condition, CandidateRequest]]:
     groups_of_demands = [groups_of(plan, index) for index in range(len(plan.demands))]
     for groups, demand in zip(groups_of_demands, plan.demands, strict=True):
         for name, _amount in demand.resources if len(demand.group.resources) > 1 else ():
-            less = [
-                replace(group, resources={kept: amount for kept, amount in group.resources.items() if kept != name})
-                if group.suffix in groups
-                else group
-                for group in request.groups
-            ]
-            yield Condition(ConditionKind.RESOURCE, groups, name), replace(request, groups=tuple(less))
+            less = {kept: amount for kept, amount in demand.group.resources.items() if kept != name}
+            alike = [replace(group, resources=less) if group.suffix in groups else group for group in request.groups]
+            yield Condition(ConditionKind.RESOURCE, groups, name), replace(request, groups=tuple(alike))
     for groups in dict.fromkeys(groups_of_demands):
         remaining = tuple([group for group in request.groups if group.suffix not in groups])
         if any(group.resources for group in remaining):
@@ -137,11 +133,11 @@ class AlikeTrees:
         self._providers = cloud.providers
         self._more_columns = more_columns
         self._nested = nested or bool(cloud.plan.request.same_subtree)
-        portions = [portion for slot in cloud.plan.slots for portion in slot.resources]
-        self._contended = [name for name, slots in Counter([name for name, _amount in portions]).items() if slots > 1]
-        self._requested = Counter[str]()
-        for name, amount in portions:
-            self._requested[name] += amount
+        amounts = defaultdict[str, list[int]](list)
+        for name, amount in [portion for slot in cloud.plan.slots for portion in slot.resources]:
+            amounts[name].append(amount)
+        self._contended = [name for name, of_slots in amounts.items() if len(of_slots) > 1]
+        self._requested = {name: sum(of_slots) for name, of_slots in amounts.items()}
         serving = cloud.masks.serving
         self._met = [serving.with_any_trait(any_of).astype(np.int64) for any_of in cloud.plan.trait_sets]
         """For each set of traits of the unsuffixed group, who has any of them."""
@@ -155,9 +151,8 @@ class AlikeTrees:
         serving = np.flatnonzero(np.logical_or.reduce([column != HOPELESS for column in looks]))
         at = providers.with_ancestors(serving) if self._nested else serving
         is_sharing = self._by_position(self.pools, np.ones(len(self.pools), dtype=np.int64))
-        kinds = numbered(
-            [column[at] for column in (*looks, *self._room(), *self._more_columns, *self._met, is_sharing)]
-        )
+        columns = (*looks, *self._room(), *self._more_columns, *self._met, is_sharing)
+        kinds = numbered([column[at] for column in columns])
         if self._nested:
             kinds, at = self._with_kinds_below(at, kinds)
         trees = numbered_owners(providers.trees[at], kinds, len(providers.roots))

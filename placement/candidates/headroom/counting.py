@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -223,8 +224,7 @@ def _clusters(slots: Sequence[OpenSlot]) -> list[list[OpenSlot]]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Pooled:
+class Pooled(NamedTuple):
     """A slot that pools serve, too: copies that each tree serves itself, and room in each of its pools."""
 
     amounts: ClassAmounts
@@ -256,7 +256,7 @@ class CountedTrees:
             least=self.least[chosen],
             max_copies=self.max_copies[chosen],
             without_pools=self.without_pools[chosen],
-            pooled=tuple([replace(slot, own=slot.own[chosen]) for slot in self.pooled]),
+            pooled=tuple([slot._replace(own=slot.own[chosen]) for slot in self.pooled]),
         )
 
 
@@ -361,9 +361,5 @@ class CopyCounter:
 
     def _pooled(self, slot: OpenSlot, trees: TreesOfForm) -> Pooled:
         own = replace(slot, places=tuple([place for place in slot.places if place >= 0]))
-        pools = {place: self.cloud.pools[place].free for place in slot.places if place < 0}
-        room = {
-            place: min([amounts[class_id] // amount for class_id, amount in slot.amounts], default=ENDLESS)
-            for place, amounts in pools.items()
-        }
+        room = {place: int(trees.room(place, slot.amounts)[0]) for place in slot.places if place < 0}
         return Pooled(slot.amounts, own.copies(trees), room)

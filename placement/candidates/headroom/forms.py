@@ -128,11 +128,10 @@ class TreesOfForm:
         """Return what is free of a class on a provider of each tree, or in a pool, once for all trees."""
         if cell not in self._cells:
             place, class_id = cell
-            is_pool = place < 0
-            in_pool = self.pools[place].free[class_id] if is_pool else 0
-            self._cells[cell] = (
-                np.full(len(self.starts), in_pool) if is_pool else self.free[class_id][self.starts + place]
-            )
+            if place < 0:
+                self._cells[cell] = np.full(len(self.starts), self.pools[place].free[class_id])
+            else:
+                self._cells[cell] = self.free[class_id][self.starts + place]
         return self._cells[cell]
 
     def room(self, place: int, amounts: ClassAmounts) -> Ints:
@@ -186,11 +185,12 @@ class CloudInForms:
     @cached_property
     def capacity(self) -> Mapping[int, Ints]:
         """By class, what each provider has if nothing is in use, by position."""
-        stocks = {class_id: self.columns.stock(class_id) for class_id in self.ids.classes.values()}
-        return {
-            class_id: self._column(stock.at, np.maximum(0, np.trunc(stock.capacity).astype(np.int64)), otherwise=0)
-            for class_id, stock in stocks.items()
-        }
+        capacity = {}
+        for class_id in self.ids.classes.values():
+            stock = self.columns.stock(class_id)
+            whole = np.maximum(0, np.trunc(stock.capacity).astype(np.int64))
+            capacity[class_id] = self._column(stock.at, whole, otherwise=0)
+        return capacity
 
     @cached_property
     def free(self) -> Mapping[int, Ints]:
@@ -201,10 +201,8 @@ class CloudInForms:
     @cached_property
     def free_in_trees(self) -> Mapping[int, Ints]:
         """By class, what is free in each tree."""
-        starts = self._providers.starts[:-1]
-        return {
-            class_id: np.add.reduceat(free, starts) if len(starts) else free for class_id, free in self.free.items()
-        }
+        starts, free = self._providers.starts[:-1], self.free.items()
+        return {class_id: np.add.reduceat(column, starts) if len(starts) else column for class_id, column in free}
 
     @cached_property
     def pools(self) -> Mapping[int, SharedPool]:

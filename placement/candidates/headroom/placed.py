@@ -63,15 +63,13 @@ class PlacedCopies:
     @cached_property
     def _from_each(self) -> Mapping[str, int]:
         """How much of each class a copy takes from one provider at most; empty where amounts alone do not decide."""
-        request = self.question.request
-        open_ended = [group.everything or group.per_subtree or group.device is not None for group in request.groups]
-        # An exclusive request depends on whether anything is in use.
-        if request.exclusive or request.paths or any(open_ended):
-            return {}
-        amounts: Counter[str] = Counter()
+        request, amounts = self.question.request, Counter[str]()
         for group in request.groups:
+            # An exclusive request depends on whether anything is in use.
+            if request.exclusive or group.everything or group.per_subtree or group.device is not None:
+                return {}
             amounts.update({name: group.count * amount for name, amount in group.group.resources.items()})
-        return amounts
+        return amounts if not request.paths else {}
 
     def counted(self, counted: Sequence[CountedTrees]) -> list[CountedTrees]:
         """Return how often trees can serve the request with its rules; pools no longer bound it."""
@@ -168,10 +166,8 @@ class PlacedCopies:
             # Only one copy takes the same again if it holds a place.
             room = [inside.stocks[provider][name].free // much for (provider, name), much in _taken(proposal).items()]
             times = 1 if proposal.locks else max(1, min([bound - copies, *room]))
-            taken = {
-                provider: {name: times * much for name, much in of_class.items()}
-                for provider, of_class in proposal.amounts.items()
-            }
+            amounts = proposal.amounts.items()
+            taken = {id_: {name: times * much for name, much in of_class.items()} for id_, of_class in amounts}
             overlay = overlay.taking(taken, held=[lock.provider for lock in proposal.locks])
             copies += times
         return copies, False
@@ -214,12 +210,9 @@ def beyond_reach(per_copy: Mapping[str, int], details: PlannerTree, copies: int)
 
     That changes no count, but makes trees alike. ``per_copy`` is the most of each class that one copy takes.
     """
-    beyond = {
-        provider: {
-            name: free - copies * per_copy[name]
-            for name, stock in stocks.items()
-            if name in per_copy and (free := stock.free) > copies * per_copy[name]
-        }
-        for provider, stocks in details.stocks.items()
-    }
-    return AS_IT_IS.taking({provider: amounts for provider, amounts in beyond.items() if amounts})
+    beyond = defaultdict[int, dict[str, int]](dict)
+    for provider, stocks in details.stocks.items():
+        for name, stock in stocks.items():
+            if name in per_copy and (excess := stock.free - copies * per_copy[name]) > 0:
+                beyond[provider][name] = excess
+    return AS_IT_IS.taking(beyond)

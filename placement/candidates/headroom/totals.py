@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -64,8 +65,7 @@ def _joined(shared: Sequence[CountedTrees]) -> Copies:
     return Copies(fitting, min([sum([total(counted.max_copies) for counted in shared]), *flows]))
 
 
-@dataclass(frozen=True, slots=True)
-class HostModel:
+class HostModel(NamedTuple):
     """Trees that differ only in what is in use: the root of one, how many there are, and the copies in an empty one."""
 
     like: int
@@ -175,7 +175,7 @@ def models(
             models += [HostModel(like, number, Copies(*bounds)) for like, number, *bounds in zip(*columns, strict=True)]
     if placed is not None:
         copies = placed.in_empty({model.like: model.per_tree.max_count for model in models})
-        models = [replace(model, per_tree=copies[model.like]) for model in models]
+        models = [model._replace(per_tree=copies[model.like]) for model in models]
     return sorted(models, key=lambda model: (-model.per_tree.least, model.like))
 
 
@@ -192,9 +192,9 @@ def has_rules(request: CountedRequest) -> bool:
     """Tell whether a request says more than slots can, so that the copies of its plan are only an upper bound."""
     if isinstance(request, CandidateRequest):
         return False
-    places = [rule.required for rule in request.affinity] + [rule.required for rule in request.within]
-    devices = [group.everything or group.per_subtree or group.device is not None for group in request.groups]
-    return any(places) or any(devices) or bool(request.exclusive or request.avoided_trees or request.paths)
+    is_ruled = [rule.required for rule in request.affinity] + [rule.required for rule in request.within]
+    is_ruled += [group.everything or group.per_subtree or group.device is not None for group in request.groups]
+    return any(is_ruled) or bool(request.exclusive or request.avoided_trees or request.paths)
 
 
 def all_together(requests: Iterable[CountedRequest]) -> CandidateRequest:

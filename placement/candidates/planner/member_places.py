@@ -84,9 +84,9 @@ class MemberPlaces:
         if not self.has_one_line:
             passed_over = self._exhausted.keys() | self._left_out
             self._begin(overlay.avoiding(passed_over) if passed_over else overlay)
-        elif not self._has_begun:
-            self._begin(overlay)
-        if self.has_one_line:
+        else:
+            if not self._has_begun:
+                self._begin(overlay)
             self._rank_again(overlay)
         proposals: list[RankedProposal] = []
         while len(proposals) < number and (ranked := self._next()):

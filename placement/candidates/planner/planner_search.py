@@ -297,7 +297,8 @@ class PlannerSearch:
             nowhere = (0,) * len(proposal.touched)
             return score(profile, requested, self._keys.pools(proposal), own=requested, touched=nowhere)
         tree = self._forms.details_by_root[proposal.root]
-        node, fragmentation = ScoredNode(*tree.totals()), self._question.fragmentation(tree, proposal)
+        node, judge = ScoredNode(*tree.totals()), self._question.cloud.judge
+        fragmentation = judge.score(tree.free_amounts(), proposal.amounts) if judge else None
         own_amounts, touched = summed(own.values()), proposal.touched
         return score(profile, requested, node, own=own_amounts, touched=touched, fragmentation=fragmentation)
 

@@ -21,7 +21,7 @@ from placement.cloud.providers import Flags, Ints, ProviderColumns
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.quantities import ResourceAmounts
 from placement.domain.search_plan import Plan, RequestGroup, plan_for
-from placement.domain.tree import AS_IT_IS, Overlay, PlannerTree, Tree
+from placement.domain.tree import AS_IT_IS, Overlay, Tree
 
 
 @dataclass(eq=False)
@@ -149,10 +149,6 @@ class PlannerQuestion:
             devices = wanted_of(self.request, self.composer.plan)
         return self.cloud.judge.fragmentation(self.reader(overlay), devices, self.cloud.kept)
 
-    def fragmentation(self, tree: PlannerTree, proposal: Proposal) -> float | None:
-        """Return the fragmentation score of a proposal; None if the profile ignores that."""
-        return self.cloud.judge.score(tree.free_amounts(), proposal.amounts) if self.cloud.judge else None
-
     def least_places(self, overlay: Overlay) -> LeastPlaces | None:
         """Return lower bounds on the places for the counted demands in each tree; None where unknown."""
         serving = self._with_released(overlay)
@@ -169,11 +165,9 @@ def without_free(
     serving: Serving, groups: Sequence[WantedFree], trees: Sequence[Tree], *, levels: Sequence[int | None]
 ) -> set[int]:
     """Return the roots of trees that certainly have too few free providers. Sharing providers count as free."""
-    if not trees or not groups:
-        return set()
     providers, lacking = serving.columns.providers, set[int]()
-    at = providers.positions_of_trees([tree.root for tree in trees])
-    for group in groups:
+    at = providers.positions_of_trees([tree.root for tree in trees if groups])
+    for group in groups if trees else ():
         are_free = _are_free(serving, at, group, levels=[levels[level] for level in group.levels])
         free = {*providers.ids[at[are_free]].tolist()}
         for tree in trees:
