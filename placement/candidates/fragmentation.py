@@ -240,7 +240,7 @@ class DeviceJudge:
             task = DeviceTask({} if place else host_amounts, len(chosen), share)
             if not host.has_room(task.amounts) or any(host.devices[device].free < share for device in chosen):
                 return tidiness(None)
-            cost += self._outlook.cost_on(host, task, tuple(chosen))
+            cost += self._outlook.cost(host, task, tuple(chosen))
             host = host.after(task, tuple(chosen))
         return tidiness(round(cost, DIGITS))
 

@@ -12,18 +12,18 @@ less it is in demand.
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, reduce
 from itertools import accumulate, islice
 from math import exp, gcd
-from operator import getitem, or_
+from operator import or_
 from typing import NamedTuple
 
 from placement.allocators.fragmentation.hosts import DeviceSupply, DeviceTask, FreeDevice, FreeHost
 
 KEPT = 1 << 15
-"""The cache sizes, for the fragmentation of distinct hosts and the weight of sets: some ten megabytes."""
+"""The cache sizes: some ten megabytes."""
 
 
 class Fragmentation:
@@ -37,8 +37,8 @@ class Fragmentation:
         total = sum(expected.values()) or 1.0
         self._classes = sorted({name for task in expected for name in task.amounts})
         self._tasks = [task for task in expected if task.devices]
-        weights = [expected[task] / total for task in self._tasks]
-        self._weight_of_devices = sum(weights)
+        weighted = [(1 << number, expected[task] / total) for number, task in enumerate(self._tasks)]
+        self._weight_of_devices = sum([weight for _bit, weight in weighted])
         self._least_room = []
         """By class, the amounts asked, ascending, and the tasks for which none of them, the first, two, ... suffice."""
         for name in self._classes:
@@ -48,7 +48,7 @@ class Fragmentation:
             self._least_room.append((steps, [0, *accumulate(sets, or_)]))
         counts = [task.devices for task in self._tasks]
         self._by_count = {count: _set_of([count == task_count for task_count in counts]) for count in sorted({*counts})}
-        self._weight = lru_cache(KEPT)(_sum_over(weights))
+        self._weight = lru_cache(KEPT)(lambda members: sum([w for bit, w in weighted if members & bit]))
         self._users = lru_cache(KEPT)(lambda device: _set_of([task.can_use(device) for task in self._tasks]))
         self._of_remains = lru_cache(KEPT)(self._computed)  # Many hosts of a cloud are in the same state.
 
@@ -71,17 +71,6 @@ class Fragmentation:
 
 def _set_of(members: Sequence[bool]) -> int:
     return sum([1 << number for number, is_member in enumerate(members) if is_member])
-
-
-def _sum_over(weights: Sequence[float]) -> Callable[[int], float]:
-    """Return a function that sums the weights of a set, looking up eight members at a time."""
-    tables = []
-    for first in range(0, len(weights), 8):
-        sums = [0.0]  # Of every subset of eight weights, indexed by its bit mask.
-        for weight in weights[first : first + 8]:
-            sums += [subset_sum + weight for subset_sum in sums]
-        tables.append(sums)
-    return lambda members: sum(map(getitem, tables, members.to_bytes(len(tables), "little")))
 
 
 ROUNDS = 400
@@ -178,7 +167,7 @@ class Outlook:
     >>> half, whole = DeviceTask({"VCPU": 4}, devices=1, share=500), DeviceTask({"VCPU": 8}, devices=1, share=1000)
     >>> outlook = Outlook({half: 1, whole: 1}, DeviceSupply({"": 4000}, size=1000, largest={"VCPU": 32}))
     >>> begun = FreeHost({"VCPU": 16}, (FreeDevice(500), FreeDevice(1000)))
-    >>> [round(outlook.cost(begun, half, device), 2) for device in begun.devices], outlook.best_devices(begun, half)
+    >>> [round(outlook.cost(begun, half, (number,)), 2) for number in (0, 1)], outlook.best_devices(begun, half)
     ([-0.24, 0.64], (0,))
     """
 
@@ -199,11 +188,6 @@ class Outlook:
         """Return how much of a host's free devices the expected work cannot use on average, in whole devices."""
         return self._fragmentation.of_host(host) / self.supply.size
 
-    def cost(self, host: FreeHost, task: DeviceTask, device: FreeDevice | None = None) -> float:
-        """Return the cost of placing a task on a host, on this device or on the best; negative if that defragments."""
-        chosen = self.best_devices(host, task) if device is None else (host.devices.index(device),)
-        return self.cost_on(host, task, chosen)
-
     def best_devices(self, host: FreeHost, task: DeviceTask) -> tuple[int, ...]:
         """Return the numbers of the best devices for a task that fits, among equals the fullest and first."""
         alike: dict[FreeDevice, list[int]] = defaultdict(list)
@@ -212,7 +196,7 @@ class Outlook:
         sets = list(islice(_sets([numbers for _device, numbers in sorted(alike.items())], task.devices), MAX_SETS))
         if len(sets) == 1:
             return sets[0]
-        return min(sets, key=lambda chosen: self.cost_on(host, task, chosen))
+        return min(sets, key=lambda chosen: self.cost(host, task, chosen))
 
     def cost_of_all(self, host: FreeHost, tasks: Sequence[DeviceTask]) -> float | None:
         """Return the cost of placing tasks on a host one after another; None if they do not fit that way."""
@@ -221,7 +205,7 @@ class Outlook:
             if not task.fits(host):
                 return None
             chosen = self.best_devices(host, task)
-            cost += self.cost_on(host, task, chosen)
+            cost += self.cost(host, task, chosen)
             host = host.after(task, chosen)
         return round(cost, DIGITS)
 
@@ -232,10 +216,11 @@ class Outlook:
         best = self.best_devices(host, task)
         single = replace(task, devices=1)
         alternatives = [number for number in task.usable(host) if number not in best]
-        return [*sorted(best), *sorted(alternatives, key=lambda number: self.cost_on(host, single, (number,)))]
+        return [*sorted(best), *sorted(alternatives, key=lambda number: self.cost(host, single, (number,)))]
 
-    def cost_on(self, host: FreeHost, task: DeviceTask, chosen: tuple[int, ...]) -> float:
-        """Return the cost if a task takes its shares from the devices with these numbers."""
+    def cost(self, host: FreeHost, task: DeviceTask, chosen: tuple[int, ...] | None = None) -> float:
+        """Return the cost of a task on these devices, by number, or on the best; negative if that defragments."""
+        chosen = self.best_devices(host, task) if chosen is None else chosen
         weights, size = self._weights, self.supply.size
         after = host.after(task, chosen)
         taken = [host.devices[number] for number in chosen]

@@ -57,7 +57,7 @@ def test_the_gradient_is_the_difference_of_a_placement(host: FreeHost, expected:
     for number in task.usable(host):
         after = host.after(task, (number,))
         difference = useless_by_definition(after, expected) - useless_by_definition(host, expected)
-        assert outlook.cost(host, task, host.devices[number]) == pytest.approx(difference / SIZE)
+        assert outlook.cost(host, task, (number,)) == pytest.approx(difference / SIZE)
 
 
 @given(host=hosts, expected=expected_work, task=tasks)
@@ -79,7 +79,7 @@ def test_the_order_begins_with_the_best_devices_and_has_all(host: FreeHost, expe
         order = outlook.in_order(host, task)
         assert sorted(order) == task.usable(host)
         assert sorted(order[: task.devices]) == sorted(outlook.best_devices(host, task))
-        alone = [outlook.cost(host, replace(task, devices=1), host.devices[n]) for n in order[task.devices :]]
+        alone = [outlook.cost(host, replace(task, devices=1), (n,)) for n in order[task.devices :]]
         assert alone == sorted(alone)
 
 
@@ -95,7 +95,7 @@ def test_splitting_the_last_whole_device_costs_most():
     half, whole = DeviceTask({}, 1, 5), DeviceTask({}, 1, SIZE)
     outlook = Outlook({half: 1, whole: 3}, supply(kinds=("",)))
     host = FreeHost({}, (FreeDevice(5), FreeDevice(7), FreeDevice(SIZE)))
-    costs = [outlook.cost(host, half, device) for device in host.devices]
+    costs = [outlook.cost(host, half, (number,)) for number in range(3)]
     assert costs == sorted(costs)
     assert outlook.best_devices(host, half) == (0,)
 
