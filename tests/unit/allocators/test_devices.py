@@ -261,6 +261,12 @@ def test_unknown_groups_and_levels_are_refused(rules) -> None:
         allocate(cloud, Request(groups=(group(cloud, "gpu", 1),), **rules))
 
 
+def test_exclusive_use_of_an_unknown_level_is_refused() -> None:
+    cloud = host(*STD)
+    with pytest.raises(ValueError, match="There is no level 'rack'"):
+        allocate(cloud, Request(groups=(group(cloud, "gpu", 1, exclusive=(THE_DEVICE, "rack")),)))
+
+
 def test_a_card_on_two_switches_serves_different_cards_from_one_of_them() -> None:
     """A NIC may have a port below each switch: a request for two cards never gets both, and learns that more may be."""
     ports = [("a0", "pcie0", "a"), ("a1", "pcie1", "a"), ("b0", "pcie1", "b")]
