@@ -241,9 +241,15 @@ class NodeScorer:
     def _weighed(self, allocatable: Sequence[Any], used: Sequence[Any], factors: tuple[int, int, int]) -> Any:
         capacity = self._by_class(allocatable)
         numerator, denominator = self._mean(capacity, self._by_class(used))
+        spared: Any = self._all_scarce  # The weight of the scarce resources that do not count against the node.
+        for names, weight in self._scarce:
+            if names:
+                spared = spared - weight * reduce(or_, [capacity[name] > 0 for name in names])
+        for name in self._needed:
+            spared = spared * (capacity[name] > 0)
         mean, avoided, common = factors
         # One division of two integers, hence rounded once, to the nearest float.
-        return (numerator * mean + denominator * self._avoided(capacity) * avoided) / (denominator * common)
+        return (numerator * mean + denominator * spared * avoided) / (denominator * common)
 
     def _mean(self, allocatable: Mapping[str, Any], used: Mapping[str, Any]) -> tuple[Any, Any]:
         """Return the sum of weight x ratio over the requested classes, as numerator and denominator."""
@@ -262,16 +268,6 @@ class NodeScorer:
             denominator = denominator * factor
             has_room = has_room & (fits | (capacity <= 0))
         return numerator * has_room if self._is_alone else numerator, denominator
-
-    def _avoided(self, allocatable: Mapping[str, Any]) -> Any:
-        """Return the weight of the scarce resources that do not count against a node."""
-        spared: Any = self._all_scarce
-        for names, weight in self._scarce:
-            if names:
-                spared = spared - weight * reduce(or_, [allocatable[name] > 0 for name in names])
-        for name in self._needed:
-            spared = spared * (allocatable[name] > 0)
-        return spared
 
 
 MAX_COMPILED = 512

@@ -177,8 +177,7 @@ def options_of(host: Host, request: Request) -> list[DeviceOption]:
     devices = sorted(host.devices, key=lambda device: natural_key(device.name))
     options: list[DeviceOption] = []
     for index, group in enumerate(request.groups):
-        rules = [rule for rule in request.rules if rule.required and group.label in rule.groups]
-        demanded = [host.levels.index(rule.level) for rule in rules]
+        demanded = [rule.level for rule in request.rules if rule.required and group.label in rule.groups]
         is_choosy, place_of_card = bool(demanded or group.exclusive), dict[str, PlacePath]()
         for device in devices:
             if device.name not in group.options or (is_choosy and not _remains(host, demanded, group, device)):
@@ -197,9 +196,7 @@ def _turns(group: Group, device: Device) -> int:
     return max(1, int(min([group.stands_for, *rooms])))  # Without room it cannot be taken, but counts as an option.
 
 
-def _remains(host: Host, demanded: Sequence[int], group: Group, device: Device) -> bool:
-    if any([device.path[level] is None for level in demanded]):
-        return False
+def _remains(host: Host, demanded: Sequence[str], group: Group, device: Device) -> bool:
     places = dict(zip(host.levels, device.path, strict=True)) | {THE_DEVICE: device.name}
-    reserved = [places.get(level) for level in group.exclusive]
-    return not any([place is None or place in host.in_use for place in reserved])
+    reserved = {places[level] for level in group.exclusive}
+    return None not in {*reserved, *map(places.get, demanded)} and host.in_use.isdisjoint(reserved)

@@ -338,25 +338,20 @@ def _limit_in_a_place(group: Group) -> int:
 
 def _own_costs(host: Host, request: Request, options: Sequence[DeviceOption], costs: Costs) -> list[int]:
     """Return the part of each option's cost that does not depend on what else is taken."""
-    missed = [_missed_in_no_place(host, request, group.label, costs) for group in request.groups]
+    stand_for = {group.label: group.stands_for for group in request.groups}
+    missed = defaultdict[str, list[tuple[int, int]]](list)
+    """Label -> the levels of the rules about a group, each with the cost of being in no place of it."""
+    for rule in request.rules:
+        level = host.levels.index(rule.level)
+        for label in rule.groups:
+            # A primary lacks each secondary, and vice versa.
+            is_primary = isinstance(rule, Joint) and label == rule.primary
+            lacking = sum([stand_for[other] for other in rule.groups if other != label]) if is_primary else 1
+            missed[label].append((level, lacking * costs.missed[level]))
     return [
         costs.device
         + request.groups[group].options[device.name] * costs.misfit
         + costs.choice(number)
-        + sum([cost for level, cost in missed[group] if device.path[level] is None])
+        + sum([cost for level, cost in missed[request.groups[group].label] if device.path[level] is None])
         for number, group, device, _turn in options
     ]
-
-
-def _missed_in_no_place(host: Host, request: Request, label: str, costs: Costs) -> list[tuple[int, int]]:
-    """Return the levels that wishes about a group concern, each with the cost of being in no place of it."""
-    stand_for = {group.label: group.stands_for for group in request.groups}
-    wishes = [(rule.level, 1) for rule in request.within if label in rule.groups]
-    for rule in request.joint:
-        # A primary lacks each secondary, and vice versa.
-        if label == rule.primary:
-            wishes.append((rule.level, sum([stand_for[secondary] for secondary in rule.secondaries])))
-        elif label in rule.secondaries:
-            wishes.append((rule.level, 1))
-    levels = [(host.levels.index(name), number) for name, number in wishes]
-    return [(level, number * costs.missed[level]) for level, number in levels]

@@ -7,7 +7,7 @@ straight on.
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from placement.allocators import Budget
@@ -24,26 +24,24 @@ class MembersByKind:
     amounts: Sequence[Sequence[int]]
 
 
+@dataclass(slots=True, eq=False)
 class Site:
-    """One site. The sites of a place are tried in order.
+    """A site in a place, the sites of which are tried in order.
 
     Args:
-        place: the place it lies in.
         free: an upper bound on what is free of each resource; None if unknown.
         part: at most one member may be in each part; None if there is no such rule.
+        refused: mixes that it is known not to hold, which rules out all larger ones.
     """
 
-    __slots__ = ("free", "name", "part", "place", "refused")
+    name: int
+    place: Hashable
+    free: Sequence[float] | None = None
+    part: Hashable = field(default=None, kw_only=True)
+    refused: list[Mix] = field(default_factory=list, init=False)
 
-    def __init__(
-        self, name: int, place: Hashable, free: Sequence[float] | None = None, *, part: Hashable = None
-    ) -> None:
-        self.name = name
-        self.place = place
-        self.free = None if free is None else tuple(free)
-        self.part = part
-        self.refused: list[Mix] = []
-        """Mixes that it is known not to hold, which rules out all larger ones."""
+    def __post_init__(self) -> None:
+        self.free = None if self.free is None else tuple(self.free)
 
     @property
     def summed_as(self) -> Hashable:
@@ -75,7 +73,6 @@ class Site:
 
 Posting = tuple[Site, Mix]
 """A site and who goes there."""
-
 
 Holds = Callable[[Sequence[Posting]], Sequence[Posting]]
 """The oracle: returns for each site that does not hold its posting a mix no larger that it does not hold either.
@@ -114,13 +111,14 @@ class FabricSums:
 
     def __init__(self, places: Sequence[Sequence[Site]], gang: MembersByKind, *, most_places: int) -> None:
         self._gang = gang
-        self._places = places
         self._worths = _worths(places, gang)
         self._needs = self.need(gang.members)
-        self._suffixes = cache(self._suffixes_of)
-        self._whole = [[self._prefix(sites, index) for sites in places] for index in range(len(self._worths))]
-        self.most_sites = sum(sorted([max(map(len, sums)) for sums in zip(*self._whole, strict=True)])[-most_places:])
-        self._tables = [self._table(index, most_places) for index in range(len(self._worths))]
+        sums = range(len(self._worths))
+        self._suffixes = cache(lambda place: [self._suffix_sums(places[place], index) for index in sums])
+        """The most that the sites of a place from each one on have: sum by sum, site by site."""
+        self._whole = [[self._prefix(sites, index) for sites in places] for index in sums]
+        self.most_sites = sum(sorted([max(map(len, rows)) for rows in zip(*self._whole, strict=True)])[-most_places:])
+        self._tables = [self._table(index, most_places) for index in sums]
 
     def need(self, remaining: Mix) -> list[int]:
         """Return what the remaining members need, sum by sum."""
@@ -139,9 +137,9 @@ class FabricSums:
     def from_site(self, place: int, first: int, *, places: int, sites: int, remaining: Mix) -> bool:
         """Tell the same of a place's sites, from one of them on, together with places after it."""
         sites = min(sites, self.most_sites)
-        rows = self._suffixes(place)[first]
+        suffixes = self._suffixes(place)
         for index, need in enumerate(self.need(remaining)):
-            own, after = rows[index], self._tables[index][place + 1][places]
+            own, after = suffixes[index][first], self._tables[index][place + 1][places]
             if need and not any(
                 own[number] + after[sites - number] >= need for number in range(min(sites, len(own) - 1), -1, -1)
             ):
@@ -164,11 +162,6 @@ class FabricSums:
                 break
             sums.append(sums[-1] + value)
         return sums
-
-    def _suffixes_of(self, place: int) -> list[list[list[float]]]:
-        """Return the same for each suffix of a place's sites, sum by sum."""
-        columns = [self._suffix_sums(self._places[place], index) for index in range(len(self._worths))]
-        return [list(rows) for rows in zip(*columns, strict=True)]
 
     def _suffix_sums(self, sites: Sequence[Site], index: int) -> list[list[float]]:
         worth, best, negated = self._worths[index], dict[Hashable, float](), list[float]()

@@ -227,7 +227,12 @@ class FewestSearch:
 
     def _extend(self, start: int, remaining: int) -> None:
         """Try all ways to add exactly this many things of the kinds from this position on."""
-        if not self._budget.take() or not self._may_succeed(start, remaining):
+        largest, worth = self._prospects_from(start)
+        if not self._budget.take() or remaining >= len(worth):
+            return
+        if self._best is not None and self._worth + worth[remaining] >= self._best[0]:
+            return
+        if any([need > gives[remaining] for need, gives in zip(self._needed, largest, strict=True)]):
             return
         if not remaining:
             if self._is_accepted():
@@ -239,41 +244,24 @@ class FewestSearch:
             self._extend(start + 1, remaining - more)
             self._take(number, -more)
 
-    def _may_succeed(self, start: int, remaining: int) -> bool:
-        """Tell whether this many more can meet the sums and be worth less than the best choice so far."""
-        largest, worth = self._prospects_from(start)
-        return (
-            remaining < len(worth)
-            and (self._best is None or self._worth + worth[remaining] < self._best[0])
-            and all([need <= gives[remaining] for need, gives in zip(self._needed, largest, strict=True)])
-        )
-
 
 MAX_EXACT = 400
 """The most things to search exhaustively, steps permitting; of more, quick answers are compared with a bound."""
 
 
-class Fewest(NamedTuple):
-    """How many of each kind are chosen, None if there is no answer, and whether that is proven optimal."""
+def fewest(choices: Choices, *, steps: int) -> tuple[Sequence[int] | None, bool]:
+    """Return how many of each kind are the fewest, then least valuable, that are enough by sums; or None.
 
-    counts: Sequence[int] | None
-    complete: bool
-
-
-def fewest(choices: Choices, *, steps: int) -> Fewest:
-    """Return the fewest things that are enough by sums, among those the least valuable.
-
-    That is proven where everything was searched, where one thing is enough, or where it meets a bound derived from
-    sums.
+    And whether that is proven: everything was searched, one thing is enough, or it meets a bound derived from sums.
     """
     budget = Budget(steps)
     search = FewestSearch(choices, budget)
     if sum([len(kind.values) for kind in choices.kinds]) <= MAX_EXACT:
         choice = search.best()
-        return Fewest(choice and choice[1], complete=not budget.was_hit)
+        return choice and choice[1], not budget.was_hit
     best = search.greedy()
     may_go = [kind for number, kind in enumerate(choices.kinds) if search.room(number, 1)]
     bound = FewestSearch(choices._replace(kinds=may_go), budget).bound
     if best is None:
-        return Fewest(None, complete=bound is None)
-    return Fewest(best[1], complete=best[0][0] == 1 or best[0] == bound)
+        return None, bound is None
+    return best[1], best[0][0] == 1 or best[0] == bound

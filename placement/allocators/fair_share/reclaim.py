@@ -111,15 +111,13 @@ class ClaimRights:
         self._queue = queue_of(claimant)
         self.keepers = cache(lambda leaf: tuple([path for path in way(leaf) if path not in self._claimant_path]))
         """Leaf -> the nodes that keep their entitlement when it gives: from the parting down to it."""
-        self.surplus, self._may_give = cache(self._spare), cache(self._gives)
+        self.surplus = cache(self._spare)
+        self._may_give = cache(lambda leaf: any([len(way(p)) > self._first_entitled for p in self.keepers(leaf)[:1]]))
 
     def may_ask(self, leaf: str, value: Number) -> bool:
         """Tell whether something of a leaf, worth this much, may go, as far as the claimant is entitled to it."""
         is_important = self.priority is not None and value > self.priority
         return not is_important and (self._may_give(leaf) or self.is_free(leaf, value))
-
-    def _gives(self, leaf: str) -> bool:
-        return any([path.count(SEPARATOR) > self._first_entitled for path in self.keepers(leaf)[:1]])
 
     def is_free(self, leaf: str, value: Number) -> bool:
         """Tell whether something may go whatever its owner is entitled to: less important, in the same queue."""

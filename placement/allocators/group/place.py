@@ -22,9 +22,6 @@ from placement.allocators.group.tree import ANYWHERE, Location, Path, Phase, Pla
 MAX_REQUIREMENTS = 200
 STEPS = 1_000_000
 
-LocatedResource = tuple[Path, str]
-"""A resource of a location: the location's address and the base name."""
-
 
 @dataclass(frozen=True, slots=True)
 class Placement:
@@ -35,14 +32,14 @@ class Placement:
         complete: whether it is proven optimal, or infeasibility is proven; False only if the budget ran out.
         placed: the requirements with their locations, in the order given; empty if nothing was found.
         objective: the placement's objective; None if nothing was found.
-        taken: what it adds to usage, in each resource's unit; only resources whose usage changes.
+        taken: (location, resource) -> what it adds to usage, in the resource's unit, if anything.
     """
 
     feasible: bool
     complete: bool
     placed: tuple[Placed, ...] = ()
     objective: Objective | None = None
-    taken: Mapping[LocatedResource, int] = field(default_factory=dict)
+    taken: Mapping[tuple[Path, str], int] = field(default_factory=dict)
 
 
 def place(
@@ -82,7 +79,11 @@ def place(
         complete = not budget.was_hit
     if places is None:
         return Placement(feasible=False, complete=complete)
-    state = State(locations, weights, built.in_order).with_all(places)
+    state = State(locations, weights, built.in_order)
+    for node in built.in_order:
+        after = state.capacities_after(node, places[node.index])
+        assert after is not None, "What was found fits."
+        state.place(node, places[node.index], after)
     placed = tuple([_placed(node, locations, places) for node in built.containers])
     return Placement(feasible=True, complete=complete, placed=placed, objective=state.objective(), taken=state.taken())
 

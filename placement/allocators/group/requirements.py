@@ -41,7 +41,6 @@ class RequirementNode:
         notes: marks on its location for as long as later decisions depend on it: its index + 1 while parts of it are to
             come, minus the group number while siblings are.
         ends: the notes that expire once it is placed, as (index of their requirement, note).
-        trails: the enclosing requirement's location -> what this one may have inside, in natural order; a cache.
     """
 
     requirement: Requirement
@@ -60,17 +59,11 @@ class RequirementNode:
     siblings: int = 0
     notes: tuple[int, ...] = ()
     ends: list[tuple[int, int]] = field(default_factory=list)
-    trails: dict[int, list[Trail]] = field(default_factory=dict)
 
     @property
     def rank(self) -> tuple[object, ...]:
         """The sort key among sibling requirements."""
         return len(self.viable), -self.size[0], -self.size[1], self.form
-
-    @property
-    def rank_of_container(self) -> tuple[object, ...]:
-        """The sort key among containers: running ones first, then the one whose hardest part has fewest locations."""
-        return self.phase is not Phase.RUNNING, min([len(node.viable) for node in self.walk()]), *self.rank
 
     def walk(self) -> Iterator["RequirementNode"]:
         """Yield this requirement and all its parts in search order."""
@@ -92,10 +85,15 @@ class Requirements:
     def __init__(self, locations: Locations, containers: Sequence[Requirement], *, distinct: bool) -> None:
         self._locations = locations
         self._viable: dict[Form, frozenset[int]] = {}
+        self._trails: dict[tuple[int, int], list[Trail]] = {}
         self._free = [locations.free(index) for index in range(len(locations.all))]
         self.containers = [self._node(requirement, phase=requirement.phase, level="") for requirement in containers]
         """The outermost ones, in the order given."""
-        ordered = sorted(self.containers, key=lambda node: node.rank_of_container)
+        # Running ones first, then the one whose hardest part has the fewest locations.
+        ordered = sorted(
+            self.containers,
+            key=lambda node: (node.phase is not Phase.RUNNING, min([len(n.viable) for n in node.walk()]), node.rank),
+        )
         self.in_order = [node for container in ordered for node in container.walk()]
         """All of them, in search order."""
         for index, node in enumerate(self.in_order):
@@ -171,10 +169,10 @@ class Requirements:
         """Return where a requirement may go inside a location, in natural order."""
         if node.parent == OUTERMOST:
             return [(0,)] if 0 in node.viable else []
-        if around not in node.trails:
+        if (node.index, around) not in self._trails:
             inside = [inner for inner in self._locations.below(around, node.level) if inner in node.viable]
-            node.trails[around] = [self._locations.trail(around, inner) for inner in inside]
-        return node.trails[around]
+            self._trails[node.index, around] = [self._locations.trail(around, inner) for inner in inside]
+        return self._trails[node.index, around]
 
     def exclude_each_other(self, nodes: Sequence[RequirementNode]) -> bool:
         """Tell whether no two of these requirements could ever share a location; False if that is not certain."""

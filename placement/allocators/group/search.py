@@ -7,7 +7,7 @@ raise the score by as much as it does at its best location.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 from placement.allocators import Budget
@@ -36,8 +36,10 @@ class State:
         self._requirements = requirements
         self._numbers: dict[object, int] = {}
         self._moves: dict[object, CapacityState | None] = {}
-        self._positions, self._kinds = self._capacities_that_change()
-        self._fixed = self._what_stays()
+        self._positions, self._kinds, self._fixed = list[dict[str, int]](), list[list[int]](), list[int]()
+        """By location: each requested resource's position, the kinds of these resources, and a number for everything
+        that is neither its state nor inside it."""
+        self._number_what_stays()
         self.where = [0] * len(requirements)
         """The location of each requirement, once it is placed."""
         self.records: list[Record] = [((), False, (), 0, 0)] * len(locations.all)
@@ -47,34 +49,26 @@ class State:
             states = [(capacity.used, (), SETTLED, capacity.used, locations.score(capacity)) for capacity in changing]
             self.records[place.index] = self._record(place.index, tuple(states), place.score, touched=False, notes=())
 
-    def _capacities_that_change(self) -> tuple[list[dict[str, int]], list[list[int]]]:
-        """Return by location: each requested resource's position, and the kinds of these resources."""
-        bases_of_levels: dict[str, set[str]] = {}
-        for node in self._requirements:
-            bases_of_levels.setdefault(node.level, set()).update([base for base, _amount in node.amounts])
-        positions, kinds = [], []
-        for location in self._locations.all:
-            of_level = bases_of_levels.get(location.level, set()) | bases_of_levels.get(ANYWHERE, set())
-            bases = sorted([base for base in location.capacities if base in of_level])
-            positions.append({base: position for position, base in enumerate(bases)})
-            kinds.append([self._number(("kind", location.capacities[base][:2])) for base in bases])
-        return positions, kinds
-
     def _number(self, value: object) -> int:
         return self._numbers.setdefault(value, len(self._numbers))
 
-    def _what_stays(self) -> list[int]:
-        """Return by location a number for everything that is neither its state nor inside it."""
+    def _number_what_stays(self) -> None:
+        bases_of_levels: dict[str, set[str]] = {}
+        for node in self._requirements:
+            bases_of_levels.setdefault(node.level, set()).update([base for base, _amount in node.amounts])
         restrictions = list(dict.fromkeys([node.requirement.only for node in self._requirements]))
-        numbers = []
-        for location, positions, kinds in zip(self._locations.all, self._positions, self._kinds, strict=True):
+        for location in self._locations.all:
+            of_level = bases_of_levels.get(location.level, set()) | bases_of_levels.get(ANYWHERE, set())
+            bases = sorted([base for base in location.capacities if base in of_level])
+            kinds = [self._number(("kind", location.capacities[base][:2])) for base in bases]
             inside = sum([self._locations.all[child].score for child in location.children])
-            changing = sum([self._locations.score(location.capacities[base]) for base in positions])
+            changing = sum([self._locations.score(location.capacities[base]) for base in bases])
             allowed = tuple([only is None or location.path in only for only in restrictions])
             score = location.score - inside - changing
-            staying = (location.level, tuple(positions), tuple(kinds), location.keys, score, allowed)
-            numbers.append(self._number(("fixed", staying)))
-        return numbers
+            staying = (location.level, tuple(bases), tuple(kinds), location.keys, score, allowed)
+            self._positions.append({base: position for position, base in enumerate(bases)})
+            self._kinds.append(kinds)
+            self._fixed.append(self._number(("fixed", staying)))
 
     def _record(
         self, location: int, capacities: tuple[CapacityState, ...], score: int, *, touched: bool, notes: tuple[int, ...]
@@ -156,14 +150,6 @@ class State:
             notes_left = list(record[2])
             notes_left.remove(note)
             self._climb(place, log, capacities=record[0], notes=tuple(notes_left), gain=0)
-
-    def with_all(self, places: Mapping[int, int]) -> "State":
-        """Put each requirement, by index, where it fits."""
-        for node in self._requirements:
-            after = self.capacities_after(node, places[node.index])
-            assert after is not None, "What was found fits."
-            self.place(node, places[node.index], after)
-        return self
 
     def _climb(
         self,
