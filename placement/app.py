@@ -1,20 +1,19 @@
 """The composition root, the only module that knows all others: ``create_app(settings)`` builds the application."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flask import Flask
 
 from placement.advisories import warn_of_old_libraries
 from placement.api.call import Server
 from placement.api.candidate_query import ranking_in_force, search_options
-from placement.api.connections import EVENT_STREAM, HandsOver
 from placement.api.middleware import BehindProxy, wrap_with_cors
 from placement.api.planner.headroom import requests_of_flavors
 from placement.api.planner.journal_feed import Listeners
 from placement.api.routes import PLAIN_ROUTES, ROUTES
-from placement.api.routing import LazyRule, install
+from placement.api.routing import MountedFlask, install
 from placement.auth import AuthStrategy, strategy_from
 from placement.auth.policy import Policy
 from placement.domain.search_plan import LIMITS, CandidateRequest, SearchLimits
@@ -38,27 +37,6 @@ from placement.ui.security import Visitors
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
-
-
-class MountedFlask(Flask):
-    """A Flask application that treats an empty path as ``/``, because the service is often mounted under a prefix."""
-
-    url_rule_class = LazyRule
-
-    def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
-        """Serve one request; an event stream may be given a connection of its own."""
-        is_stream = EVENT_STREAM in environ.get("HTTP_ACCEPT", "")
-        return (HandsOver(self.wsgi_app) if is_stream else self.wsgi_app)(environ, start_response)
-
-    def wsgi_app(self, environ: dict[str, Any], start_response: Any) -> Any:
-        """Serve one request."""
-        if not environ.get("PATH_INFO"):
-            environ["PATH_INFO"] = "/"
-        return super().wsgi_app(environ, start_response)
-
-    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function unchanged: no view is a coroutine, and Flask would check on every request."""
-        return func
 
 
 def create_app(settings: Settings, *, limits: SearchLimits = LIMITS, database: Database | None = None) -> Flask:

@@ -18,6 +18,7 @@ from werkzeug.routing import Rule
 
 from placement.api import errors
 from placement.api.call import JSON, Call, Server, accepted_types, root_url
+from placement.api.connections import EVENT_STREAM, HandsOver
 from placement.api.errors import MethodNotAllowed, NotAcceptable, UnsupportedMediaType
 from placement.api.fields import Field
 from placement.api.versions import MAXIMUM, MINIMUM, SERVICE, UnacceptableVersion, Version, Versioned, requested_version
@@ -93,6 +94,27 @@ class LazyRule(Rule):
             return compiled()(rule, **values)
 
         return build
+
+
+class MountedFlask(Flask):
+    """A Flask application that treats an empty path as ``/``, because the service is often mounted under a prefix."""
+
+    url_rule_class = LazyRule
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
+        """Serve one request; an event stream may be given a connection of its own."""
+        is_stream = EVENT_STREAM in environ.get("HTTP_ACCEPT", "")
+        return (HandsOver(self.wsgi_app) if is_stream else self.wsgi_app)(environ, start_response)
+
+    def wsgi_app(self, environ: dict[str, Any], start_response: Any) -> Any:
+        """Serve one request."""
+        if not environ.get("PATH_INFO"):
+            environ["PATH_INFO"] = "/"
+        return super().wsgi_app(environ, start_response)
+
+    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function unchanged: no view is a coroutine, and Flask would check on every request."""
+        return func
 
 
 class Resource:
