@@ -269,7 +269,6 @@ class _PooledRanking:
 
 
 def _root_of(provider: int, tree: Tree) -> int:
-    """Return the root of the tree that an option of a tree lies in."""
     return tree.root_of.get(provider, tree.root)
 
 

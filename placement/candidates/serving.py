@@ -214,10 +214,8 @@ class Serving:
             conditions.append(~self.of_roots(self.in_any_aggregate(self.plan.forbidden_root_aggregates)))
         # If providers share, a trait may come from outside the tree, so its own providers do not decide.
         if not self.ids.shares:
-            starts = self.columns.providers.starts[:-1]
-            conditions += [
-                np.logical_or.reduceat(self.with_any_trait(any_of), starts) for any_of in self.plan.trait_sets
-            ]
+            starts, owners = self.columns.providers.starts[:-1], map(self.with_any_trait, self.plan.trait_sets)
+            conditions += [np.logical_or.reduceat(flags, starts) for flags in owners]
         if self.overlay.avoided:
             conditions.append(~np.isin(self.columns.providers.roots, [*self.overlay.avoided]))
         return np.logical_and.reduce(conditions) if conditions else None
@@ -252,10 +250,9 @@ class Serving:
             if not (demand.resources and demand.group.in_tree is not None and not demand.group.is_granular):
                 servants.update(providers.ids[self.providers(demand, sharing, sharing=True)].tolist())
         serving = sorted(set().union(*options))
-        root_of = providers.roots[providers.trees[providers.positions(serving)]].tolist()
-        return Sharing(
-            options, dict(zip(serving, root_of, strict=True)), trees_shared_with(self.columns, self.sets, serving)
-        )
+        roots = providers.roots[providers.trees[providers.positions(serving)]].tolist()
+        root_of = dict(zip(serving, roots, strict=True))
+        return Sharing(options, root_of, trees_shared_with(self.columns, self.sets, serving))
 
     def trees_with_room(self, at: Ints | None = None) -> Flags | None:
         """Return which trees have left what several slots take in all of a class that nobody else may give.
@@ -274,12 +271,13 @@ class Serving:
             conditions.append(np.bincount(trees, free, len(self.columns.providers.roots)) >= needed)
         return np.logical_and.reduce(conditions) if conditions else None
 
-    def fit_counts(self, demand: Demand, at: Ints) -> Floats:
-        """Return how often a demand fits on providers that can serve it, in millionths, class by class added up."""
-        counts = np.zeros(len(at))
-        for stock, amount in self.stocks(demand):
-            rows = places_in(stock.at, at)
-            counts += np.trunc((stock.capacity[rows] - stock.used[rows]) * MILLION / amount)
+    def fit_counts(self, serving: Sequence[Ints]) -> Floats:
+        """Return by position how often demands fit on those serving each, in millionths, all classes added up."""
+        counts: Floats = np.zeros(len(self.columns.providers.ids))
+        for demand, at in zip(self.plan.demands, serving, strict=True):
+            for stock, amount in self.stocks(demand):
+                rows = places_in(stock.at, at)
+                counts[at] += np.trunc((stock.capacity[rows] - stock.used[rows]) * MILLION / amount)
         return counts
 
     def room(self, name: str, at: Ints) -> Floats:

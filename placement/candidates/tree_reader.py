@@ -91,9 +91,8 @@ def _sharing_no_place(
     options = {provider for providers in tree.options for provider in providers}
     foreign = {provider for provider in options if tree.root_of.get(provider, tree.root) != tree.root}
     own = {provider: places.masks[provider] for provider in options - foreign if provider in places.masks}
-    return Places(own, places.levels), {
-        provider: (shared if provider in foreign else around)[provider] for provider in options
-    }
+    fits = {provider: (shared if provider in foreign else around)[provider] for provider in options}
+    return Places(own, places.levels), fits
 
 
 class TreeServers(NamedTuple):
@@ -290,10 +289,8 @@ class TreeReader:
         for demand, of_demand, servants in zip(self.plan.demands, own, self._sharing.options, strict=True):
             at = np.concatenate((of_demand, self._providers.positions(sorted(servants))))
             for name in {name for name, _amount in demand.resources}.intersection(self.plan.contended):
-                ids = self._providers.ids[at].tolist()
-                room.update(
-                    zip(zip(ids, repeat(name), strict=False), self.serving.room(name, at).tolist(), strict=True)
-                )
+                cells = zip(self._providers.ids[at].tolist(), repeat(name), strict=False)
+                room.update(zip(cells, self.serving.room(name, at).tolist(), strict=True))
         return room
 
     def _met(self, at: Ints) -> dict[int, int]:
@@ -321,18 +318,11 @@ class TreeReader:
         layout = Layout(self._providers, at, self.serving.places_of(self.serving.ids.levels))
         if not layout.is_in_place.any():
             return
-        places, around = layout.places, layout.around(self._fit_counts(own)[at])
+        places, around = layout.places, layout.around(self.serving.fit_counts(own)[at])
         in_use = {*self.roots[self._providers.trees[at[layout.is_in_place]]].tolist()}
         of_shared = self._sharing_positions
         servants = [self._providers.positions(sorted(of_demand)) for of_demand in self._sharing.options]
-        fits = self._fit_counts(servants)[of_shared].tolist()
+        fits = self.serving.fit_counts(servants)[of_shared].tolist()
         shared = dict(zip(self._providers.ids[of_shared].tolist(), fits, strict=True))
         for tree in [tree for tree in trees if tree.root in in_use]:
             tree.lay_out(*(_sharing_no_place(tree, places, around, shared) if shared else (places, around)))
-
-    def _fit_counts(self, serving: Sequence[Ints]) -> Floats:
-        """Return by position how often the demands that a provider can serve fit there, added up."""
-        counts: Floats = np.zeros(len(self._providers.ids))
-        for demand, at in zip(self.plan.demands, serving, strict=True):
-            counts[at] += self.serving.fit_counts(demand, at)
-        return counts

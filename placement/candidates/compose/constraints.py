@@ -8,6 +8,7 @@ can follow. ``depths`` are the depths that it has to be asked about.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from itertools import chain
 from operator import or_
 from typing import Protocol
 
@@ -114,10 +115,8 @@ class _SameSubtree:
         """The options that are above an option of every group."""
         if not isolate:
             self._ancestry = {provider: above & self._heads for provider, above in self._ancestry.items()}
-        self._later = {
-            depth: frozenset(p for later in self.depths if later > depth for p in options[later])
-            for depth in self.depths
-        }
+        later = {depth: [options[after] for after in self.depths if after > depth] for depth in self.depths}
+        self._later = {depth: frozenset(chain.from_iterable(rows)) for depth, rows in later.items()}
         self._common: list[frozenset[int] | None] = [None]
         self._chosen: list[int] = []
 
@@ -125,12 +124,12 @@ class _SameSubtree:
         """Tell whether no option can be the head: above an option of every group, a different one if isolated."""
         if not self._isolate:
             return bool(self._options) and not self._heads
-        below = (
-            {at: [p for p in row if head in self._ancestry[p]] for at, row in enumerate(self._options)}
-            for head in self._heads
-        )
         places = dict.fromkeys(self._ancestry, 1)
-        return bool(self._options) and not any(_Matching(rows, places).is_complete for rows in below)
+        for head in self._heads if self._options else ():
+            below = {at: [p for p in row if head in self._ancestry[p]] for at, row in enumerate(self._options)}
+            if _Matching(below, places).is_complete:
+                return False
+        return bool(self._options)
 
     def take(self, depth: int, provider: int) -> bool:
         """Accept a provider if some common ancestor of those chosen is one of them, or may still become one."""

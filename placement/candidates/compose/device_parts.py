@@ -103,12 +103,8 @@ WORST_MISFIT = 1000
 @lru_cache(maxsize=4096)
 def misfit_of(resources: tuple[tuple[str, int], ...], stocks: ProviderStocks) -> int:
     """Return how badly a provider with these stocks fits: how much of what is asked for would be left, in 1/1000."""
-    taken = [(stocks[name], amount) for name, amount in resources if name in stocks]
-    remaining = [
-        WORST_MISFIT * (stock.capacity - stock.used - amount) // stock.capacity
-        for stock, amount in taken
-        if stock.capacity > 0
-    ]
+    taken = [(stocks[name], amount) for name, amount in resources if name in stocks and stocks[name].capacity > 0]
+    remaining = [WORST_MISFIT * (stock.capacity - stock.used - amount) // stock.capacity for stock, amount in taken]
     return max(0, sum(remaining)) // len(remaining) if remaining else 0
 
 
@@ -270,9 +266,8 @@ class TreeParts:
 
         devices = []
         for provider, number in numbers.items():
-            free = {
-                name: useful[room[provider, name]] for name, useful in terms.useful.items() if (provider, name) in room
-            }
+            rooms = [(name, useful, room.get((provider, name))) for name, useful in terms.useful.items()]
+            free = {name: useful[free] for name, useful, free in rooms if free is not None}
             above = [next(iter(of_set & self._ancestry(provider)), None) for _suffixes, of_set in heads]
             path = tuple(map(named, (*details.positions[provider], *above)))
             card = device_of(details, provider) if provider in functions else None

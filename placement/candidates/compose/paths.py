@@ -32,7 +32,7 @@ from placement.candidates.compose.proposals import GroupScore, Proposal, Proposa
 from placement.domain.device_types import enumerated_traits, is_enumerated
 from placement.domain.planner_request import ContainerPaths, PlannerRequest
 from placement.domain.search_plan import CandidateRequest, RequestGroup, plan_for
-from placement.domain.tree import NO_STOCKS, Levels, PlannerTree, Stock, Tree, upwards
+from placement.domain.tree import NO_STOCKS, Levels, PlannerTree, Tree, upwards
 
 MAX_DEPTH = 100
 """A tree that is deeper is left out, and the answer says that it is incomplete. Real ones have at most ten levels."""
@@ -196,11 +196,14 @@ def _locations(details: PlannerTree, levels: Levels, usable: Collection[int]) ->
 
     def location(provider: int, path: Path) -> Location:
         ids[path] = provider
-        stocks = details.stocks.get(provider, NO_STOCKS) if provider in usable else NO_STOCKS
-        capacities = {resource_class: _capacity(stock) for resource_class, stock in stocks.items()}
+        stocks, capacities = details.stocks.get(provider, NO_STOCKS), dict[str, Capacity]()
+        for name, stock in stocks.items() if provider in usable else ():
+            is_free = stock.min_unit <= 1 and stock.step_size == 1 and stock.max_unit >= stock.capacity
+            units = ANY_AMOUNT if is_free else Units(stock.min_unit, stock.max_unit, stock.step_size)
+            capacities[name] = Capacity(stock.capacity, stock.used, units)
         inside = [location(child, (*path, step(child))) for child in children[provider]]
-        level, name = step(provider)
-        return Location(name, level, capacities, tuple(inside))
+        level, own_name = step(provider)
+        return Location(own_name, level, capacities, tuple(inside))
 
     def step(provider: int) -> tuple[str, str]:
         at = zip(levels.names, details.positions[provider], strict=True)
@@ -231,12 +234,6 @@ def _mappings(placement: Placement, ids: Mapping[Path, int]) -> dict[str, tuple[
             if part is not container and part.requirement.label:
                 served[part.requirement.label] = (ids[part.path],)
     return served
-
-
-def _capacity(stock: Stock) -> Capacity:
-    is_free = stock.min_unit <= 1 and stock.step_size == 1 and stock.max_unit >= stock.capacity
-    units = ANY_AMOUNT if is_free else Units(stock.min_unit, stock.max_unit, stock.step_size)
-    return Capacity(stock.capacity, stock.used, units)
 
 
 def _walk(requirement: Requirement) -> Iterator[Requirement]:

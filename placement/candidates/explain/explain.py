@@ -175,10 +175,8 @@ def _of_conditions(
 ) -> Iterator[NearMiss]:
     cloud = alike.cloud
     # Start with conditions that few trees depend on, so that the budget covers as many conditions as possible.
-    depending = [
-        (condition, cloud.trees_without(condition, is_searched=is_searched(cloud.plan, condition)))
-        for condition in conditions
-    ]
+    searched = [(condition, is_searched(cloud.plan, condition)) for condition in conditions]
+    depending = [(condition, cloud.trees_without(condition, is_searched=flag)) for condition, flag in searched]
     for condition, trees in sorted(depending, key=lambda pair: pair[1].sum()):
         if not budget.take(STEPS_OF_A_DEMAND * len(cloud.demands)):
             return
@@ -324,13 +322,11 @@ def _nobody(cloud: CloudMasks) -> Iterator[Hint]:
 
 
 def _requirements(cloud: CloudMasks, demand: MaskedDemand) -> list[_NeededMark]:
-    masks, serving, group = cloud.masks, cloud.masks.serving, demand.demand.group
+    reach, serving, group = cloud.masks.in_reach, cloud.masks.serving, demand.demand.group
     flags = [(ConditionKind.REQUIRED, any_of, serving.with_any_trait(any_of)) for any_of in group.required]
     flags += [(ConditionKind.MEMBER_OF, any_of, serving.in_any_aggregate(any_of)) for any_of in group.member_of]
-    return [
-        _NeededMark(Condition(kind, demand.groups, any_of_value(any_of)), masks.in_reach[has[masks.in_reach]])
-        for kind, any_of, has in flags
-    ]
+    conditions = [(Condition(kind, demand.groups, any_of_value(any_of)), has) for kind, any_of, has in flags]
+    return [_NeededMark(condition, reach[has[reach]]) for condition, has in conditions]
 
 
 def _elsewhere(cloud: CloudMasks, demand: MaskedDemand) -> Iterator[Hint]:

@@ -152,15 +152,15 @@ class _RulesExplained:
 
     def _near_misses(self) -> tuple[NearMiss, ...]:
         """Return the rules, paths and conditions whose removal alone would give candidates."""
-        missed: list[NearMiss | None] = []
+        missed = list[NearMiss]()
         for rule in self._rules:
             less = with_rules(self._request, [kept for kept in self._rules if kept != rule])
-            missed.append(self._near_miss(rule, self._served(less, self._cloud.trees)))
+            missed += self._near_miss(rule, self._served(less, self._cloud.trees))
         amounts = {name for name in self._request.paths if not is_enumerated(name.rpartition("/")[2])}
         for name in [name for name in self._request.paths if amounts - {name}]:
             condition = Condition(ConditionKind.GROUP, (name,), name)
             other_paths = {kept: amount for kept, amount in self._request.paths.items() if kept != name}
-            missed.append(self._near_miss(condition, self._served_paths(replace(self._request, paths=other_paths))))
+            missed += self._near_miss(condition, self._served_paths(replace(self._request, paths=other_paths)))
         # Of paths, no condition on what single providers serve can be left out alone.
         of_conditions = near_conditions(
             self._alike,
@@ -171,14 +171,13 @@ class _RulesExplained:
             ),
             is_removable=lambda condition: condition.kind in OF_ROOTS or not self._request.paths,
         )
-        return tuple(sorted([*filter(None, missed), *of_conditions], key=attrgetter("trees"), reverse=True))
+        return tuple(sorted([*missed, *of_conditions], key=attrgetter("trees"), reverse=True))
 
-    def _near_miss(self, condition: Condition, served: ServingTrees) -> NearMiss | None:
-        if not len(served.trees):
-            return None
-        shown = [Example(root) for root in self._cloud.providers.roots[served.trees[:MAX_EXAMPLES]].tolist()]
-        shortfall = self._shortfall(self._request, condition)
-        return NearMiss(condition, len(served.trees), not len(served.undecided), tuple(shown), shortfall=shortfall)
+    def _near_miss(self, condition: Condition, served: ServingTrees) -> Iterator[NearMiss]:
+        if len(served.trees):
+            shown = [Example(root) for root in self._cloud.providers.roots[served.trees[:MAX_EXAMPLES]].tolist()]
+            shortfall = self._shortfall(self._request, condition)
+            yield NearMiss(condition, len(served.trees), not len(served.undecided), tuple(shown), shortfall=shortfall)
 
     def _shortfall(self, request: PlannerRequest, rule: Condition) -> Shortfall | None:
         """Return how many providers one tree could give to a rule's largest group; None if one each, or if none.

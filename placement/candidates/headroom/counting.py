@@ -218,10 +218,8 @@ def _clusters(slots: Sequence[OpenSlot]) -> list[list[OpenSlot]]:
         if cluster_of[first] != cluster_of[second] and slots[first].competes(slots[second]):
             gone, kept = cluster_of[second], cluster_of[first]
             cluster_of = [kept if number == gone else number for number in cluster_of]
-    return [
-        [slot for slot, number in zip(slots, cluster_of, strict=True) if number == cluster]
-        for cluster in dict.fromkeys(cluster_of)
-    ]
+    numbered = [*zip(slots, cluster_of, strict=True)]
+    return [[slot for slot, number in numbered if number == cluster] for cluster in dict.fromkeys(cluster_of)]
 
 
 class Pooled(NamedTuple):
@@ -298,10 +296,9 @@ class CopyCounter:
     def ways(self, counted: CountedTrees) -> list[Mapping[Cell, int]] | None:
         """Return what copies may take of each provider and class in some trees; None if there are too many ways."""
         ways = self._ways_of(counted.trees, counted.slots, tuple(range(len(counted.slots))))
-        every: list[Mapping[Cell, int]] = [
-            {ways.cells[index]: amount for index, amount in bundle.items()} for bundle in ways.every
-        ]
-        return every if ways.is_every else None
+        if not ways.is_every:
+            return None
+        return [{ways.cells[index]: amount for index, amount in bundle.items()} for bundle in ways.every]
 
     def _options_for(self, demand: Demand, at: Ints) -> list[list[int]]:
         """Return who can serve a demand in each form; a sharing provider is one pool, also for its own tree."""
@@ -350,14 +347,12 @@ class CopyCounter:
 
     def _met(self, number: int, slots: Sequence[OpenSlot]) -> dict[int, int]:
         """Return which trait sets of the unsuffixed group each provider meets that may serve in trees of a form."""
-        start, pools = int(self._starts[number]), self.cloud.pools
-        places = {place for slot in slots for place in slot.places}
+        start, pools, met = int(self._starts[number]), self.cloud.pools, dict[int, int]()
         owners = [self._serving.with_any_trait(any_of) for any_of in self.plan.trait_sets]
-        at = {place: pools[place].position if place < 0 else start + place for place in places}
-        return {
-            place: sum([1 << index for index, flags in enumerate(owners) if flags[position]])
-            for place, position in at.items()
-        }
+        for place in {place for slot in slots for place in slot.places}:
+            position = pools[place].position if place < 0 else start + place
+            met[place] = sum([1 << index for index, flags in enumerate(owners) if flags[position]])
+        return met
 
     def _pooled(self, slot: OpenSlot, trees: TreesOfForm) -> Pooled:
         own = replace(slot, places=tuple([place for place in slot.places if place >= 0]))

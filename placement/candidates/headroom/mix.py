@@ -41,10 +41,8 @@ def of_mix(
     Shares add up to 1. ``ruled`` are requests with rules beyond their plans; a tree that serves one of these serves no
     other request.
     """
-    mixed = [
-        _Mixed(counters[name], {trees.trees.number: trees for trees in headrooms[name].counted}, is_ruled=name in ruled)
-        for name in shares
-    ]
+    counted = {name: {trees.trees.number: trees for trees in headrooms[name].counted} for name in shares}
+    mixed = [_Mixed(counters[name], counted[name], is_ruled=name in ruled) for name in shares]
     cloud, parts = mixed[0].counter.cloud, [*shares.values()]
     limits = _limits(mixed, cloud)
 

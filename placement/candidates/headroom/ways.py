@@ -1,6 +1,6 @@
 """The ways to serve a request in trees of one form: composed as candidates are, and packed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 
 import numpy as np
@@ -74,8 +74,12 @@ class Ways:
         foreign = [pool.root for pool in form.pools if pool.place < 0]
         if self._plan.request.same_subtree and len({*foreign}) < len(foreign):
             return [], False  # How pools in another tree are nested is unknown.
-        budget = RequestBudget()
-        choices = _isolated(SlotComposer(self._plan, budget).choices(tree), self._slots)
+        budget, apart = RequestBudget(), [(n, slot.isolation) for n, slot in enumerate(self._slots) if slot.isolation]
+        choices = (
+            choice
+            for choice in SlotComposer(self._plan, budget).choices(tree)
+            if len({(isolation, choice[number]) for number, isolation in apart}) == len(apart)
+        )
         few = [choice for choice in islice(choices, MAX_CHOICES + 1) if composing.take()]
         takings = sorted({self._taken(choice) for choice in few}, key=lambda taken: sum([much for _, much in taken]))
         bundles = undominated([dict(taken) for taken in takings[:MAX_BUNDLES]])
@@ -111,12 +115,3 @@ class Ways:
                 cell = self._number[place, name]
                 taken[cell] = taken.get(cell, 0) + amount
         return tuple(sorted(taken.items()))
-
-
-def _isolated(choices: Iterator[Choice], slots: Sequence[OpenSlot]) -> Iterator[Choice]:
-    """Yield the choices in which slots that must not meet have different providers."""
-    counted = [(index, slot.isolation) for index, slot in enumerate(slots) if slot.isolation]
-    for choice in choices:
-        meeting = [(isolation, choice[index]) for index, isolation in counted]
-        if len({*meeting}) == len(meeting):
-            yield choice

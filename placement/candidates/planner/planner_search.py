@@ -166,10 +166,8 @@ class PlannerSearch:
     def again(self, root: int) -> RankedProposal | None:
         """Return the best proposal with its key in a tree as of the last ``expected``; None if there is none."""
         key, tree, details, providers = self._expected[root]
-        changed = with_stocks(
-            tree, self.composer.plan, {provider: details.stocks.get(provider, NO_STOCKS) for provider in providers}
-        )
-        composer = self.composer
+        composer, stocks = self.composer, {id_: details.stocks.get(id_, NO_STOCKS) for id_ in providers}
+        changed = with_stocks(tree, composer.plan, stocks)
         if not all(changed.options) or composer.is_hopeless(changed) or composer.lacks_room(changed):
             self._forms.rule_out(root)
             return None

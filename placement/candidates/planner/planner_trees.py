@@ -1,12 +1,9 @@
 """The trees of a cloud as the planner sees them, built in detail from its columns; and those that are alike.
 
-A cloud has many hosts of a few models, and a gang is placed on many of them at a time. What the planner proposes in one
-host, it proposes in all that it can tell apart only by id. To compare hosts, each has a canonical form like the trees
-of a search, but with everything that the planner knows of it, including what is free and used. The same form gives the
-same result in any snapshot, so what is kept by form can never be stale.
-
-A cloud has thousands of providers, but few different stocks and sets of traits. Those that are equal are one object,
-which saves building it again, and lets canonical forms compare fast.
+What the planner proposes in one host, it proposes in all that it can tell apart only by id. To compare hosts, each has
+a canonical form like the trees of a search, but with all that the planner knows of it, including what is free and used.
+The same form gives the same result in any snapshot, so what is kept by form can never be stale. Equal stocks and sets
+of traits are one object, which saves building it again, and lets canonical forms compare fast.
 """
 
 from collections import ChainMap, defaultdict
