@@ -7,8 +7,11 @@ from pathlib import Path
 
 from tests.servers import plain_environment
 
-# The pins for the tests' own environment do not apply to others.
-NOT_INHERITED = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PIP_CONSTRAINT", "UV_CONSTRAINT")
+# The pins for the tests' own environment do not apply to others; without bytecode each process takes seconds to start.
+NOT_INHERITED = (
+    *("PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV"),
+    *("PIP_CONSTRAINT", "UV_CONSTRAINT"),
+)
 KEPT = Path(__file__).parents[1] / ".tox"
 
 

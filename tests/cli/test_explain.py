@@ -1,4 +1,4 @@
-"""``placement explain`` prints a waterfall, from the database or from a server."""
+"""``placement explain`` prints a waterfall."""
 
 import io
 
@@ -59,13 +59,6 @@ def test_an_unknown_flavor_is_told_with_the_one_that_may_be_meant(placement: Com
     assert done.returncode == 2
     assert "'g1.lagre' is no query string" in done.stderr
     assert "Did you mean 'g1.large'?" in done.stderr
-
-
-def test_a_server_gives_the_same_explanation_as_its_database(placement: Command, cloud: str):
-    told = placement.run("explain", QUERY).stdout
-    with placement.running("serve", "--port", "0") as server:
-        done = placement.run("explain", "--url", server.url(), QUERY)
-    assert (done.returncode, done.stdout) == (3, told)
 
 
 def test_before_candidates_could_be_asked_for_a_query_is_read_at_the_newest_microversion(

@@ -96,6 +96,18 @@ def test_every_list_can_be_read_by_programs(placement: Command, command: str) ->
     assert all(None not in row and None not in row.values() for row in rows)
 
 
+@pytest.mark.usefixtures("cloud")
+def test_a_server_answers_as_its_database(placement: Command) -> None:
+    further = ["audit --older-than 0", "journal --provider host", "host list", "host show host"]
+    questions = [question for question in [*LISTS, *further] if not question.startswith("db ")]
+    told = [placement.run(*question.split()) for question in questions]
+    assert {done.stderr for done in told} == {""}
+    with placement.running("serve", "--port", "0", "--workers", "1") as server:
+        url = server.url()
+        answered = [placement.run(*question.split(), "--url", url) for question in questions]
+    assert [(done.returncode, done.stdout) for done in answered] == [(done.returncode, done.stdout) for done in told]
+
+
 def _without_age(document: object) -> object:
     return {**document, "age_s": None} if isinstance(document, dict) else document
 

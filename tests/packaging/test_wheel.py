@@ -5,6 +5,8 @@ import subprocess
 import zipfile
 from pathlib import Path
 
+import pytest
+
 import placement
 from tests import servers
 from tests.environments import uv
@@ -13,10 +15,17 @@ from tests.packaging.conftest import LEFT_OVER, SOURCE
 from tests.servers import Installation
 
 
-def test_the_installed_wheel_makes_a_database_and_serves(installation: Installation, tmp_path: Path):
-    servers.write_configuration(tmp_path, servers.default_sections(f"sqlite:///{tmp_path / 'placement.sqlite'}"))
-    servers.placement_manage(installation, tmp_path, "db", "sync")
-    with servers.running_server(installation, tmp_path) as url:
+@pytest.fixture(scope="module")
+def configured(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with placement.conf, and the database that the wheel has made."""
+    directory = tmp_path_factory.mktemp("configured")
+    servers.write_configuration(directory, servers.default_sections(f"sqlite:///{directory / 'placement.sqlite'}"))
+    servers.placement_manage(installation, directory, "db", "sync")
+    return directory
+
+
+def test_the_installed_wheel_makes_a_database_and_serves(installation: Installation, configured: Path):
+    with servers.running_server(installation, configured) as url:
         call = HttpCalls(url)
         status, document = call("GET", "/", "1.0")
         assert (status, document["versions"][0]["max_version"]) == (200, "1.39")
@@ -51,14 +60,12 @@ def test_the_wheel_carries_all_that_the_server_loads_but_no_tests_and_nothing_of
         assert [name for name in names if name.endswith(ending)], f"no {ending} in {names}"
 
 
-def test_the_script_for_apache_holds_the_application(installation: Installation, tmp_path: Path):
-    servers.write_configuration(tmp_path, servers.default_sections(f"sqlite:///{tmp_path / 'placement.sqlite'}"))
-    servers.placement_manage(installation, tmp_path, "db", "sync")
+def test_the_script_for_apache_holds_the_application(installation: Installation, configured: Path):
     script = installation.command("placement-api")
     load = f"import runpy; print(callable(runpy.run_path({script!r})['application']))"
-    variables = {**installation.variables, "OS_PLACEMENT_CONFIG_DIR": str(tmp_path)}
+    variables = {**installation.variables, "OS_PLACEMENT_CONFIG_DIR": str(configured)}
     command = [str(installation.python), "-c", load]
-    done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, cwd=configured, env=variables, capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
 
 
