@@ -75,6 +75,12 @@ def consumer(**changed: Any) -> dict[str, Any]:
     return {"uuid": new_uuid(), **OWNER, "consumer_type": "INSTANCE", "consumer_generation": None, **changed}
 
 
+def placed(api: Call, body: dict[str, Any]) -> dict[str, Any]:
+    """Claim for a new consumer, and return the answer."""
+    answer: dict[str, Any] = ask(api, "POST", CLAIMS, body={**body, "consumer": consumer()})
+    return answer
+
+
 def planned(api: Call, body: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the candidates for a body: for each group the names of the providers that serve it."""
     answer = ask(api, "POST", CANDIDATES, body=body)

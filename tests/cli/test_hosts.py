@@ -4,43 +4,31 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from flask import Flask
 
-from placement.app import create_app
 from placement.cli.demo import uuid_of
 from placement.services.names import membership
-from placement.settings import DatabaseSettings, Settings
 from placement.store.connection.database import Database
 from tests.cli.commands import Command
+from tests.databases import opened_database
 from tests.ui.clouds import load_demo
 
 
 @pytest.fixture
-def app(placement: Command) -> Iterator[Flask]:
-    """An application with the demo cloud on the database that the command uses by default."""
-    url = placement.with_database(load_demo)
-    application = create_app(Settings(database=DatabaseSettings(connection=url), auth_strategy="noauth2"))
-    yield application
-    application.extensions["placement"].database.dispose()
+def database(placement: Command) -> Iterator[Database]:
+    """The database that the command uses by default, with the demo cloud."""
+    with opened_database(placement.with_database(load_demo)) as opened:
+        yield opened
 
 
-@pytest.fixture
-def database(app: Flask) -> Database:
-    found: Database = app.extensions["placement"].database
-    return found
-
-
-def test_a_host_is_shown_drained_enabled_and_removed(placement: Command, app: Flask) -> None:
+@pytest.mark.usefixtures("database")
+def test_a_host_is_shown_drained_enabled_and_removed(placement: Command) -> None:
     def run(*words: str) -> str:
         done = placement.run(*words)
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
 
-    assert [line.split()[0] for line in run("host", "list", "compute").splitlines()[2:]] == [
-        "compute1",
-        "compute2",
-        "compute3",
-    ]
+    listed = [line.split()[0] for line in run("host", "list", "compute").splitlines()[2:]]
+    assert listed == ["compute1", "compute2", "compute3"]
     shown = run("host", "show", "compute1-gpu0")
     assert uuid_of("vm0") in shown
     assert "8 GiB MEMORY_MB, 1 PGPU, 16 VCPU" in shown
@@ -71,8 +59,9 @@ def test_hosts_move_from_one_aggregate_to_another(placement: Command, database: 
     assert membership(database, uuid_of("compute1")).aggregates == [source]
 
 
+@pytest.mark.usefixtures("database")
 @pytest.mark.parametrize(("name", "hint"), [("nobody", ""), ("comptue1", ". Did you mean compute1?")])
-def test_an_unknown_host_is_named_with_a_similar_one(placement: Command, app: Flask, name: str, hint: str) -> None:
+def test_an_unknown_host_is_named_with_a_similar_one(placement: Command, name: str, hint: str) -> None:
     done = placement.run("host", "drain", name, "--yes")
     told = f"Error: There is no host {name}{hint}; 'placement host list' lists them.\n"
     assert (done.returncode, done.stderr) == (1, told)

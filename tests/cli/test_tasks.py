@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from placement.app import create_app
 from placement.cli.demo import tell
-from placement.settings import DatabaseSettings, Settings
+from tests.api.conftest import serving
 from tests.cli.commands import Command, served
 from tests.cli.test_first_days import ROOT, is_as_shown, steps
 from tests.databases import migrate
@@ -25,11 +24,9 @@ def url(tmp_path: Path) -> Iterator[str]:
     """A server with the cloud of ``placement demo``."""
     connection = f"sqlite:///{tmp_path / 'demo.sqlite'}"
     migrate(connection)
-    app = create_app(Settings(database=DatabaseSettings(connection=connection), auth_strategy="noauth2"))
-    with served(app) as address:
+    with serving(connection) as api, served(api.app) as address:
         tell(address, lambda _line: None)
         yield address
-    app.extensions["placement"].database.dispose()
 
 
 def test_the_tasks_of_an_operator_go_as_their_pages_say(placement: Command, url: str) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.api.conftest import Api
 from tests.claims import ask
-from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, planned, provider, register, uuid_of
+from tests.planner_hosts import CANDIDATES, CLAIMS, consumer, placed, planned, provider, register, uuid_of
 
 pytestmark = pytest.mark.any_database
 
@@ -66,7 +66,7 @@ def test_of_a_lock_that_comes_in_parts_a_whole_part_is_taken(api: Api) -> None:
     switch = uuid_of("host-pcie0.0")
     put_lock(api, switch, "CUSTOM_PCIE_LOCK", total=10, min_unit=3, step_size=2, max_unit=10)
     one = {"groups": {"_GPU": {"resources": {"PGPU": 1}}}}
-    assert [claimed(api, one)["allocations"][switch]["resources"] for _ in range(2)] == [{"CUSTOM_PCIE_LOCK": 4}] * 2
+    assert [placed(api, one)["allocations"][switch]["resources"] for _ in range(2)] == [{"CUSTOM_PCIE_LOCK": 4}] * 2
     assert planned(api, one) == []
 
 
@@ -92,10 +92,6 @@ def put_lock(api: Api, provider: str, name: str, **inventory: int) -> None:
     path = f"/resource_providers/{provider}/inventories/{name}"
     generation = ask(api, "GET", f"/resource_providers/{provider}")["generation"]
     ask(api, "PUT", path, body={"resource_provider_generation": generation, **inventory})
-
-
-def claimed(api: Api, body: dict) -> dict:
-    return ask(api, "POST", CLAIMS, body={**body, "consumer": consumer()})
 
 
 def test_a_place_without_a_lock_is_named_as_such(api: Api) -> None:

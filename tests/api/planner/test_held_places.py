@@ -11,7 +11,7 @@ from tests.api.conftest import Api, with_settings
 from tests.api.test_statement_counts import statements
 from tests.claims import SERVICE, Shares, entry, error_of, generation, held, make_provider, new_uuid
 from tests.http_calls import ask
-from tests.planner_hosts import CLAIMS, consumer, names_of, only, register, uuid_of
+from tests.planner_hosts import names_of, only, placed, register, uuid_of
 
 ONE_NIC_ALONE = {
     "groups": {"_NIC": {"resources": {"CUSTOM_RDMA_SHARE": 1}}},
@@ -23,15 +23,11 @@ SWITCH, GPU, OTHER, ELSEWHERE = (uuid_of(f"host-{name}") for name in ("pcie0.0",
 """A switch, the two GPUs behind it, and one behind the next switch."""
 
 
-def claimed(api: Api, body: dict) -> dict:
-    return ask(api, "POST", CLAIMS, body={**body, "consumer": consumer()})
-
-
 @pytest.fixture
 def holder(api: Api) -> dict[str, Any]:
     """The claim of a consumer that holds the first switch of a host for its NIC."""
     register(api)
-    return claimed(api, ONE_NIC_ALONE)
+    return placed(api, ONE_NIC_ALONE)
 
 
 def holdings(claim: dict[str, Any]) -> Shares:
@@ -87,7 +83,7 @@ def test_who_holds_a_switch_may_take_more_of_it_and_hand_it_on(api: Api, holder:
 
 def test_an_explanation_names_what_is_held(api: Api) -> None:
     register(api, numa_nodes=[[{"gpus": 2, "nics": 1}]])
-    claimed(api, ONE_NIC_ALONE)
+    placed(api, ONE_NIC_ALONE)
     explained = ask(api, "GET", "/planner/v1/explain?resources=PGPU:1")
     near_miss = explained["near_misses"][0]
     assert explained["cause"]["condition"] == near_miss["condition"] == "held_exclusively"
@@ -101,7 +97,7 @@ def test_a_device_that_is_held_is_remembered(api: Api) -> None:
     plain = {"requests": {"koordinator.sh/rdma": 1}}
     body = {**plain, "device_allocate_hint": {"rdma": {"exclusivePolicy": "DeviceLevel"}}}
     assert only(api, body) == {"_rdma": "nic0"}
-    claimed(api, body)
+    placed(api, body)
     assert only(api, body) == only(api, plain) == {"_rdma": "nic1"}
     assert served_by(api, "resources=SRIOV_NET_VF:1&limit=1") == ["host-nic1-vf"]
     assert status_of_put(api, {uuid_of("host-nic0"): {"CUSTOM_RDMA_SHARE": 1}}) == 409
