@@ -6,7 +6,9 @@ providers at once is left to composing, except for one sum: a tree needs room fo
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import KW_ONLY, dataclass, replace
+from enum import Enum, auto
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -19,11 +21,19 @@ from placement.domain.tree import AS_IT_IS, Overlay
 
 MILLION = 1_000_000.0
 
-UNKNOWN_ROOT = -1
-"""Stands for the root of a tree that does not exist."""
-
 Rule = Callable[[StockColumns, Ints, int], Flags]
 """Tells for some rows of a stock whether an amount can be taken from them."""
+
+
+class Reach(Enum):
+    """The way in which a provider may serve a demand; it decides what the conditions look at.
+
+    In its own tree, it is judged by its own aggregates or by the root's, which span the tree for the unsuffixed group.
+    """
+
+    ITSELF = auto()
+    ROOT = auto()
+    SHARED = auto()
 
 
 class ProviderSets(Protocol):
@@ -122,18 +132,20 @@ class Serving:
     def providers(
         self, demand: Demand, at: Ints | None = None, *, sharing: bool = False, whatever_is_used: bool = False
     ) -> Ints:
-        """Return the positions of those of some, or all, that can serve a demand, ascending.
-
-        The aggregates of a root do not count if they are to share.
-        """
+        """Return the positions of those of some, or all, that can serve a demand in their own trees, or by sharing."""
         rules = [rule for _name, rule in (UNIT_RULES if whatever_is_used else self.rules(demand))]
         for stock, amount in self.stocks(demand):
             at, rows = _owners(stock, at)
             at = at[np.logical_and.reduce([rule(stock, rows, amount) for rule in rules])]
         if at is None:
             at = np.arange(len(self.columns.providers.ids))
-        for flags in self._conditions(demand, sharing=sharing):
-            at = at[flags[at]]
+        is_spanned = demand.group.is_spanned and not sharing
+        for name, _values, flags in self.conditions(demand, Reach.SHARED if sharing else Reach.ITSELF):
+            if not (is_spanned and name == "member_of"):
+                at = at[flags[at]]
+        if is_spanned:  # Either way: a mix of own aggregates and those of the root does not count.
+            members = np.logical_and.reduce([self.in_any_aggregate(any_of) for any_of in demand.group.member_of])
+            at = at[members[at] | self.of_roots(members)[self.columns.providers.trees[at]]]
         return at
 
     def own_providers(self, demand: Demand, at: Ints | None = None) -> Ints:
@@ -163,25 +175,28 @@ class Serving:
         flags[at[at >= 0]] = True
         return flags
 
-    def _conditions(self, demand: Demand, *, sharing: bool) -> Iterator[Flags]:
-        """Yield who meets each of the other conditions on single providers."""
-        group = demand.group
-        if demand.required:
-            yield np.logical_and.reduce([self.with_any_trait(any_of) for any_of in demand.required])
-        if group.forbidden:
-            yield ~self.with_any_trait(group.forbidden)
-        if group.member_of:
-            member = np.logical_and.reduce([self.in_any_aggregate(any_of) for any_of in group.member_of])
-            if not (group.is_granular or sharing):
-                # The unsuffixed group is served by all of a tree whose root is a member.
-                member = member | self.of_roots(member)[self.columns.providers.trees]
-            yield member
+    def conditions(self, demand: Demand, reach: Reach) -> Iterator[tuple[str, AbstractSet[str], Flags]]:
+        """Yield the other conditions on single providers: the name in explanations, of what, and who meets it."""
+        group, providers = demand.group, self.columns.providers
+        for any_of in demand.required:
+            yield "required", any_of, self.with_any_trait(any_of)
+        for name in sorted(group.forbidden):
+            yield "forbidden", {name}, ~self.with_any_trait([name])
+        for any_of in group.member_of:
+            members = self.in_any_aggregate(any_of)
+            yield "member_of", any_of, self.of_roots(members)[providers.trees] if reach is Reach.ROOT else members
         if group.forbidden_aggregates:
-            yield ~self.in_any_aggregate(group.forbidden_aggregates)
-        # A granular group without resources is found in any tree, as in the reference.
-        if group.in_tree is not None and demand.resources:
-            index = self.columns.providers.tree_indices([self.ids.roots.get(group.in_tree, UNKNOWN_ROOT)])
-            yield self.flags(self.columns.providers.positions_in(index[index >= 0]))
+            yield "forbidden_aggregates", group.forbidden_aggregates, ~self.in_any_aggregate(group.forbidden_aggregates)
+        if not (group.resources or group.required or group.member_of):
+            # The reference finds no provider for a group that only forbids, whichever tree it names.
+            yield "empty_group", frozenset(), np.zeros(len(providers.ids), dtype=bool)
+        # Like the reference, find a granular group without resources in any tree, as long as the named tree exists.
+        root = self.ids.roots.get(group.in_tree or "")
+        if group.in_tree is not None and (demand.resources or root is None):
+            # in_tree keeps the unsuffixed group inside the tree.
+            is_outside = reach is Reach.SHARED and not group.is_granular
+            index = providers.tree_indices([] if root is None or is_outside else [root])
+            yield "in_tree", {group.in_tree}, self.flags(providers.positions_in(index[index >= 0]))
 
     def with_any_trait(self, names: Collection[str]) -> Flags:
         """Return who has any of some traits."""
@@ -246,9 +261,7 @@ class Serving:
             gone = np.isin(providers.roots, [*self.overlay.gone])
             sharing = sharing[~gone[providers.trees[sharing]]]
         for demand, servants in zip(self.plan.demands, options, strict=True):
-            # The unsuffixed group stays inside the tree that in_tree names.
-            if not (demand.resources and demand.group.in_tree is not None and not demand.group.is_granular):
-                servants.update(providers.ids[self.providers(demand, sharing, sharing=True)].tolist())
+            servants.update(providers.ids[self.providers(demand, sharing, sharing=True)].tolist())
         serving = sorted(set().union(*options))
         roots = providers.roots[providers.trees[providers.positions(serving)]].tolist()
         root_of = dict(zip(serving, roots, strict=True))

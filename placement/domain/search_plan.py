@@ -43,6 +43,11 @@ class RequestGroup:
         """Whether one provider must serve the whole group."""
         return self.suffix != UNSUFFIXED
 
+    @property
+    def is_spanned(self) -> bool:
+        """Whether the aggregates of a root count for all of its tree."""
+        return bool(self.member_of) and not self.is_granular
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateRequest:

@@ -5,7 +5,6 @@ condition would change is known without looking at the providers again.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from enum import Enum, auto
 from functools import cached_property
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ from placement.candidates.explain.explanation import (
     any_of_value,
     traits_condition,
 )
-from placement.candidates.serving import Serving, trees_shared_with
+from placement.candidates.serving import Reach, Serving, trees_shared_with
 from placement.cloud.providers import Flags, Ints, places_in
 from placement.domain.search_plan import Demand, Plan
 
@@ -28,19 +27,10 @@ NOBODY: Ints = np.zeros(0, dtype=np.int64)
 HOPELESS, FITS, FIRST_CONDITION = 0, 1, 2
 """How a provider looks to a demand: no single condition keeps it out, none does, or only this one."""
 
+FORBIDDING = (ConditionKind.FORBIDDEN, ConditionKind.FORBIDDEN_AGGREGATES)
+
 Met = tuple[Condition, Flags]
 """A condition, and which of some providers, or of all trees, meet it."""
-
-
-class Reach(Enum):
-    """The way in which a provider may serve a demand; it decides what the conditions look at.
-
-    In its own tree, it is judged by its own aggregates or by the root's, which span the tree for the unsuffixed group.
-    """
-
-    ITSELF = auto()
-    ROOT = auto()
-    SHARED = auto()
 
 
 class ConditionMasks:
@@ -121,19 +111,12 @@ class ConditionMasks:
     def met(self, demand: Demand, groups: tuple[str, ...], reach: Reach, *, at: Ints) -> Iterator[Met]:
         """Yield the conditions of a demand of some groups, in the order of the explanation, and who meets them."""
         yield from self._amounts(demand, groups, at)
-        group, nobody = demand.group, np.zeros(len(at), dtype=bool)
-        for (kind, value), flags in self._named(demand, reach):
-            yield Condition(kind, groups, value), flags[at]
-        if not (group.resources or group.required or group.member_of):
-            # The reference finds no provider for a group that only forbids, whichever tree it names.
-            yield Condition(ConditionKind.EMPTY_GROUP, groups), nobody
-        # Like the reference, find a granular group without resources in any tree, as long as the named tree exists.
-        root = self.serving.ids.roots.get(group.in_tree or "")
-        if group.in_tree is not None and (demand.resources or root is None):
-            # in_tree keeps the unsuffixed group inside the tree.
-            is_outside = root is None or (reach is Reach.SHARED and not group.is_granular)
-            inside = nobody if is_outside else self.providers.roots[self.providers.trees[at]] == root
-            yield Condition(ConditionKind.IN_TREE, groups, group.in_tree), inside
+        for name, values, flags in self.serving.conditions(demand, reach):
+            kind = ConditionKind(name)
+            # The unsuffixed group has its traits together.
+            if kind != ConditionKind.REQUIRED or demand.group.is_granular:
+                value = any_of_value(values, forbidden=kind in FORBIDDING) if values else ""
+                yield Condition(kind, groups, value), flags[at]
         if self._held is not None:
             yield Condition(ConditionKind.HELD, groups), ~self._held[at]
 
@@ -149,22 +132,6 @@ class ConditionMasks:
                 met: Flags = places < 0
                 met[~met] = rule(stock, places[~met], amount)
                 yield Condition(kind, groups, f"{name}:{amount}"), met
-
-    def _named(self, demand: Demand, reach: Reach) -> Iterator[tuple[tuple[ConditionKind, str], Flags]]:
-        """Yield the conditions on traits and aggregates, each with who meets it."""
-        group, serving = demand.group, self.serving
-        for any_of in group.required if group.is_granular else ():
-            yield (ConditionKind.REQUIRED, any_of_value(any_of)), serving.with_any_trait(any_of)
-        for name in sorted(group.forbidden):
-            yield (ConditionKind.FORBIDDEN, f"!{name}"), ~serving.with_any_trait([name])
-        for any_of in group.member_of:
-            members = serving.in_any_aggregate(any_of)
-            if reach is Reach.ROOT:
-                members = serving.of_roots(members)[self.providers.trees]
-            yield (ConditionKind.MEMBER_OF, any_of_value(any_of)), members
-        if group.forbidden_aggregates:
-            value = any_of_value(group.forbidden_aggregates, forbidden=True)
-            yield (ConditionKind.FORBIDDEN_AGGREGATES, value), ~serving.in_any_aggregate(group.forbidden_aggregates)
 
 
 class Servers(NamedTuple):
@@ -183,8 +150,7 @@ class MaskedDemand:
     def __init__(self, masks: ConditionMasks, demand: Demand, groups: tuple[str, ...]) -> None:
         self.demand, self.groups = demand, groups
         self._providers, self._trees_shared_with = masks.providers, masks.trees_shared_with
-        is_spanned = not demand.group.is_granular and demand.group.member_of
-        reaches = [Reach.ITSELF, *([Reach.ROOT] if is_spanned else []), Reach.SHARED]
+        reaches = [Reach.ITSELF, *([Reach.ROOT] if demand.group.is_spanned else []), Reach.SHARED]
         ways = [masks.considered(demand, reach) for reach in reaches]
         met = [dict(masks.met(demand, groups, reach, at=at)) for reach, at in zip(reaches, ways, strict=True)]
         self._at, self._bounds = np.concatenate(ways), np.cumsum([len(at) for at in ways])[:-1]

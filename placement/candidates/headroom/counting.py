@@ -312,9 +312,7 @@ class CopyCounter:
         number_at = {pool.position: number for number, pool in self.cloud.pools.items()}
         pools_at = np.array(sorted(number_at))
         sharing = self._serving.providers(demand, pools_at, sharing=True, whatever_is_used=True)
-        # in_tree keeps the unsuffixed group inside the tree.
-        is_inside = demand.resources and demand.group.in_tree is not None and not demand.group.is_granular
-        pools = set() if is_inside else {number_at[position] for position in sharing.tolist()}
+        pools = {number_at[position] for position in sharing.tolist()}
         for number, form in enumerate([of_form.form for of_form in self.cloud.forms]):
             shared = pools.intersection([pool.number for pool in form.pools])
             rows[number] = sorted({form.own_pools.get(place, place) for place in rows[number]} | shared)
