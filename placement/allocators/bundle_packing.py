@@ -9,9 +9,8 @@ Copies(least=3, max_count=3)
 """
 
 from bisect import bisect_right
-from collections import deque
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from functools import cache
 from itertools import pairwise
 from math import gcd
@@ -56,17 +55,14 @@ def drawn(demands: Mapping[frozenset[int], int], room: Mapping[int, int]) -> int
     >>> drawn({frozenset({1}): 2, frozenset({1, 2}): 3}, {1: 2, 2: 2})
     4
     """
-    unmet, free = dict(demands), dict(room)
-    flows: dict[tuple[frozenset[int], int], int] = {}
-    while (path := _path(unmet, free, flows)) is not None:
+    unmet, free, flows = dict(demands), dict(room), Counter[tuple[frozenset[int], int]]()
+    while path := _path(unmet, free, flows):
         swaps = [(after[0], before[1]) for before, after in pairwise(path)]
         moved = min([unmet[path[0][0]], free[path[-1][1]], *[flows[swap] for swap in swaps]])
         unmet[path[0][0]] -= moved
         free[path[-1][1]] -= moved
-        for swap in swaps:
-            flows[swap] -= moved
-        for step in path:
-            flows[step] = flows.get(step, 0) + moved
+        flows.subtract(dict.fromkeys(swaps, moved))
+        flows.update(dict.fromkeys(path, moved))
     return sum(demands.values()) - sum(unmet.values())
 
 
@@ -78,18 +74,15 @@ def _path(
     unmet: Mapping[frozenset[int], int], free: Mapping[int, int], flows: Mapping[tuple[frozenset[int], int], int]
 ) -> DrawingPath | None:
     """Return the shortest path from an unmet demand to a pool with units left."""
-    queue: deque[tuple[AbstractSet[int], DrawingPath]] = deque(
-        [(pools, []) for pools, number in unmet.items() if number]
-    )
+    ways: list[tuple[frozenset[int], DrawingPath]] = [(pools, []) for pools, number in unmet.items() if number]
     visited: set[int] = set()
-    while queue:
-        pools, path = queue.popleft()
+    for pools, path in ways:
         for pool in sorted(pools - visited):
             visited.add(pool)
-            step = [*path, (frozenset(pools), pool)]
+            step = [*path, (pools, pool)]
             if free.get(pool, 0):
                 return step
-            queue += [(rivals, step) for (rivals, drawn_from), number in flows.items() if drawn_from == pool and number]
+            ways += [(rivals, step) for (rivals, drawn_from), number in flows.items() if drawn_from == pool and number]
     return None
 
 

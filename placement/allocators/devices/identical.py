@@ -135,8 +135,8 @@ def without_twins(request: Request) -> tuple[Request, Sequence[Family]]:
         groups.append(group if group.by_card == by_card else replace(group, by_card=by_card))
     joined = {label for rule in request.joint for label in rule.secondaries}
     merged = [Family(twins, _is_dealt(twins[0], is_joined=twins[0].label in joined)) for twins in families.values()]
-    if len(groups) == len(request.groups):
-        return (request if groups == [*request.groups] else replace(request, groups=tuple(groups))), merged
+    if groups == [*request.groups]:
+        return request, merged
     labels = {group.label for group in groups}
 
     def kept(of_rule: Sequence[str]) -> tuple[str, ...]:

@@ -98,7 +98,6 @@ class DeviceObjective:
         missed, touched: for each level, outermost first: unmet wishes, and places touched, at least 1.
         devices: the devices taken, counted once for each group they serve.
         free: for each level, the devices that could have been taken in the touched places.
-        misfit: the sum of the devices' misfits.
     """
 
     missed: tuple[int, ...]

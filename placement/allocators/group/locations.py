@@ -43,7 +43,6 @@ class LocationNode:
     Args:
         index: its number, in natural order of names, a location before those inside it.
         parent: the number of the enclosing location, -1 for the root.
-        children: the numbers of the locations directly inside.
         end: one past the highest number inside.
         keys: the number of resources here and inside.
         score: the sum of their scores before anything is placed, in units of 1/``Locations.scale``.

@@ -70,10 +70,10 @@ def place(
         return Placement(feasible=False, complete=True)
     weights = Weights(locations, rules.levels)
     tables = SiblingTables(locations, weights, built, distinct=rules.distinct)
-    if tables.applies(built.containers):
+    if len(built.containers) == 1 and tables.apply_to(built.containers[0]):  # Containers may share locations.
         places, complete = tables.best(built.containers[0]), True
         # This is polynomial and runs to its end regardless of the budget, but leaves less of it to others.
-        budget.take(min(budget.remaining, tables.tries * STEPS_OF_A_TRY))
+        budget.take(min(budget.remaining, len(tables.served) * STEPS_OF_A_TRY))
     else:
         places = BranchAndBound(locations, weights, built, budget=budget).best()
         complete = not budget.was_hit
@@ -134,17 +134,15 @@ class SiblingTables:
         self._weights = weights
         self._requirements = requirements
         self._distinct = distinct
-        self._served: dict[tuple[Form, int], ServedRequirement | None] = {}
+        self.served: dict[tuple[Form, int], ServedRequirement | None] = {}
+        """What each requirement that was tried at a location can do there; None if it does not fit."""
 
-    def applies(self, containers: Sequence[RequirementNode]) -> bool:
-        """Tell whether tables solve the problem.
+    def apply_to(self, node: RequirementNode) -> bool:
+        """Tell whether tables place the parts of a requirement.
 
-        Containers may share locations, and so may what may be anywhere. Parts of different levels must not share an
-        enclosing location that nobody asked for, and there must not be too many forms.
+        What may be anywhere may share locations. Parts of different levels must not share an enclosing location that
+        nobody asked for, and there must not be too many forms.
         """
-        return len(containers) == 1 and self._is_simple(containers[0])
-
-    def _is_simple(self, node: RequirementNode) -> bool:
         levels = _by_level(node.parts)
         # Nothing lies between the locations of a requirement and those of its parts.
         are_direct = all(
@@ -161,7 +159,7 @@ class SiblingTables:
             and all([len(parts) == 1 or self._distinct or exclude_each_other(parts) for parts in levels])
             and (are_direct or len(levels) == 1)
             and all([self._may_be_spread(node, parts, are_direct=are_direct) for parts in levels])
-            and all([self._is_simple(part) for part in node.parts])
+            and all([self.apply_to(part) for part in node.parts])
         )
 
     def _may_be_spread(self, node: RequirementNode, parts: Sequence[RequirementNode], *, are_direct: bool) -> bool:
@@ -176,11 +174,6 @@ class SiblingTables:
                 return False
         return True
 
-    @property
-    def tries(self) -> int:
-        """How many times a requirement was tried at a location."""
-        return len(self._served)
-
     def best(self, node: RequirementNode, location: int = 0) -> dict[int, int] | None:
         """Return the location of a requirement and all its parts by index, ties in their order, or None."""
         served = self._best_at(node, location)
@@ -194,9 +187,9 @@ class SiblingTables:
 
     def _best_at(self, node: RequirementNode, location: int) -> ServedRequirement | None:
         key = (node.form, location)
-        if key not in self._served:
-            self._served[key] = self._work_out(node, location) if location in node.viable else None
-        return self._served[key]
+        if key not in self.served:
+            self.served[key] = self._work_out(node, location) if location in node.viable else None
+        return self.served[key]
 
     def _work_out(self, node: RequirementNode, location: int) -> ServedRequirement | None:
         gain = 0

@@ -28,9 +28,8 @@ class RequirementNode:
     Args:
         level: its level; "" for an outermost one.
         amounts: what the location itself must offer.
-        parts_as_given: the nodes of the requirement's parts, in their order.
+        parts, parts_as_given: the nodes of its parts in search order, and in that of the requirement.
         form: everything but the labels.
-        parts: the same nodes in search order.
         viable: the locations where it would fit if it were alone.
         total: the summed amounts by (level, resource), parts included.
         size: the number of requirements, itself and its parts included, and the sum of all amounts.

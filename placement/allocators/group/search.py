@@ -77,11 +77,6 @@ class State:
         number = self._number((self._fixed[location], capacities, touched, notes, inside))
         return capacities, touched, notes, score, number
 
-    @property
-    def number(self) -> int:
-        """The number that identifies the state of the whole tree."""
-        return self.records[0][4]
-
     def capacities_after(self, node: RequirementNode, location: int) -> tuple[tuple[CapacityState, ...], int] | None:
         """Return a location's capacities with a requirement on it, and the gain in score; None if it does not fit."""
         before = self.records[location][0]
@@ -249,7 +244,7 @@ class BranchAndBound:
             if self._incumbent is None or self._worth > self._incumbent_worth:
                 self._incumbent, self._incumbent_worth = list(self._state.where), self._worth
             return 0 if floor < 0 else None
-        key = (depth, self._state.number)
+        key = (depth, self._state.records[0][4])
         bound, is_exact = self._memo.get(key, (self._limit, False))
         if not is_exact:
             bound = min(bound, self._bounds[depth])
