@@ -328,15 +328,16 @@ class RankingProfile:
     strategy: Profile = field(default_factory=_spread_beside_packed_devices)
     compactness: Number = 10
     fragmentation: FragmentationSettings | None = None
-    maximum: Fraction = field(init=False, repr=False, compare=False)
-    """The upper bound of the weighted sum of all parts: 100 times the sum of the weights."""
     _compiled: dict[Hashable, NodeScorer] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_number(self.compactness, "compactness")
+
+    @property
+    def maximum(self) -> Fraction:
+        """The upper bound of the weighted sum of all parts: 100 times the sum of the weights."""
         fragmentation = exact(self.fragmentation.weight) if self.fragmentation else 0
-        maximum = self.strategy.maximum + MAX_NODE_SCORE * (exact(self.compactness) + fragmentation)
-        object.__setattr__(self, "maximum", maximum)
+        return self.strategy.maximum + MAX_NODE_SCORE * (exact(self.compactness) + fragmentation)
 
     @property
     def filters(self) -> bool:

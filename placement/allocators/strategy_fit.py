@@ -147,12 +147,12 @@ class Profile:
     fit: Fit | None = None
     sra: Sra | None = None
     proportional: Proportional | None = None
-    maximum: Fraction = field(init=False, repr=False, compare=False)
-    """The upper bound of the sum of scores: 100 times the sum of the policies' weights."""
 
-    def __post_init__(self) -> None:
+    @property
+    def maximum(self) -> Fraction:
+        """The upper bound of the sum of scores: 100 times the sum of the policies' weights."""
         weights = [exact(policy.weight) for policy in (self.fit, self.sra) if policy is not None]
-        object.__setattr__(self, "maximum", MAX_NODE_SCORE * sum(weights, Fraction()))
+        return MAX_NODE_SCORE * sum(weights, Fraction())
 
     @property
     def names_families(self) -> bool:

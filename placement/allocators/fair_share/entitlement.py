@@ -14,13 +14,17 @@ from math import lcm
 from typing import NamedTuple
 
 from placement.allocators import exact
-from placement.allocators.fair_share.tree import NO_LIMIT, Amounts, BranchNode, ClassWeight, Node
+from placement.allocators.fair_share.tree import NO_LIMIT, Amounts, BranchNode, Node
 
 BEGUN = Fraction(1, 2)
 """The entitlement, for the order of service, of who is entitled to nothing: one unit is already too much.
 
 Who wants some nevertheless counts as having that much beforehand, and so as having all that it is entitled to.
 """
+
+
+ClassWeight = tuple[Fraction, Fraction]
+"""What a part weighs in the order of service, in one class; and what fraction of it counts besides what it has."""
 
 
 class Vessel(NamedTuple):
@@ -38,21 +42,7 @@ def poured(amount: Fraction, vessels: Sequence[Vessel]) -> list[Fraction]:
     """
     if sum([vessel.limit for vessel in vessels]) <= amount:
         return [Fraction(vessel.limit) for vessel in vessels]
-    numerator, denominator, weights = _level(amount, vessels)
-    parts = []
-    for vessel, weight in zip(vessels, weights, strict=True):
-        part = numerator * weight
-        is_within = vessel.least * denominator < part < vessel.limit * denominator
-        bound = vessel.least if part <= vessel.least * denominator else vessel.limit
-        parts.append(Fraction(part, denominator) if is_within else Fraction(min(bound, vessel.limit)))
-    return parts
-
-
-def _level(amount: Fraction, vessels: Sequence[Vessel]) -> tuple[int, int, list[int]]:
-    """Return the fill level per unit of weight as numerator and denominator, and the weights scaled to integers.
-
-    Integers throughout: comparing thousands of fractions takes ten times as long.
-    """
+    # Integers throughout: comparing thousands of fractions takes ten times as long.
     common = lcm(*{vessel.weight.denominator for vessel in vessels})
     weights = [vessel.weight.numerator * (common // vessel.weight.denominator) for vessel in vessels]
     # In this unit, every vessel's content per weight is a whole number.
@@ -69,9 +59,17 @@ def _level(amount: Fraction, vessels: Sequence[Vessel]) -> tuple[int, int, list[
             break
         remaining -= (at - level) * rising
         level, rising = at, rising + weight
+    # What each gets per weight, unless that is out of its bounds, is this fraction.
+    numerator, denominator = level, scale
     if rising and remaining > 0:
-        return level * rising + remaining, rising * scale, weights
-    return level, scale, weights
+        numerator, denominator = level * rising + remaining, rising * scale
+    parts = []
+    for vessel, weight in zip(vessels, weights, strict=True):
+        part = numerator * weight
+        is_within = vessel.least * denominator < part < vessel.limit * denominator
+        bound = vessel.least if part <= vessel.least * denominator else vessel.limit
+        parts.append(Fraction(part, denominator) if is_within else Fraction(min(bound, vessel.limit)))
+    return parts
 
 
 class Entitlements:
@@ -135,7 +133,7 @@ class Entitlements:
         columns = [self._weights_in(name, branch.parts) for name in self.classes]
         if not any(columns):
             return {}
-        plain = [ClassWeight(exact(part.source.weight)) for part in branch.parts]
+        plain = [(exact(part.source.weight), Fraction(0)) for part in branch.parts]
         rows = zip(*[column or plain for column in columns], strict=True)
         return {part: [*row] for part, row in zip(branch.parts, rows, strict=True)}
 
@@ -160,5 +158,5 @@ class Entitlements:
             amount = self.amounts(part.path)[name] if part in promised else level * weight
             amount = deserved.get(part, amount)  # Also if others left it less, or it wants nothing.
             beforehand = BEGUN / total if self._asked[part.path][name] else Fraction(0)
-            in_class.append(ClassWeight(amount / unit) if amount else ClassWeight(BEGUN / unit, beforehand))
+            in_class.append((amount / unit, Fraction(0)) if amount else (BEGUN / unit, beforehand))
         return in_class

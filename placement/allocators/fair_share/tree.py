@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from heapq import heappop, heappush
 from operator import sub
-from typing import Any, NamedTuple
+from typing import Any
 
 from placement.allocators import InvalidEntry, Number, check_number, exact, natural_key
 
@@ -128,16 +128,6 @@ Contribution = tuple[bool, Vector]
 """What a part adds to its branch: whether it is blocked, and its vector, scaled unless it is."""
 Rank = tuple[tuple[int, ...], int]
 """A key for the order of service: the weighted shares from a node down to its best leaf, then that leaf's index."""
-
-
-class ClassWeight(NamedTuple):
-    """What a part of a branch weighs in the order of service, in one class.
-
-    ``beforehand`` is the fraction of the class that it counts as having besides what it has.
-    """
-
-    weight: Fraction
-    beforehand: Fraction = Fraction(0)
 
 
 def ratio(used: int, total: int) -> int:
