@@ -89,7 +89,12 @@ def register(app: Flask) -> None:
     app.register_error_handler(PlacementError, _placement_error)
     app.register_error_handler(HTTPException, _http_exception)
     log = RationedLog(LOG)
-    app.register_error_handler(Exception, lambda error: _unexpected(log, error))
+
+    def unexpected(error: Exception) -> Response:
+        log_unexpected(log, error)
+        return error_response(request, HTTPStatus.INTERNAL_SERVER_ERROR, "")
+
+    app.register_error_handler(Exception, unexpected)
 
 
 def status_of(error: PlacementError) -> HTTPStatus:
@@ -134,11 +139,6 @@ def log_unexpected(log: RationedLog, error: Exception) -> None:
     cause = f"{type(error).__name__} while serving {request.method} {request.url_rule}"
     sentence = "Unexpected error while serving %s %s"
     log.write(logging.ERROR, cause, sentence, request.method, request.path, exc_info=error)
-
-
-def _unexpected(log: RationedLog, error: Exception) -> Response:
-    log_unexpected(log, error)
-    return error_response(request, HTTPStatus.INTERNAL_SERVER_ERROR, "")
 
 
 def error_response(

@@ -56,14 +56,7 @@ def _new(call: Call, bodies: dict[str, dict[str, Any]]) -> NewInventories:
 
 
 def _shown(inventory: Inventory) -> dict[str, Any]:
-    return {
-        "total": inventory.total,
-        "reserved": inventory.reserved,
-        "min_unit": inventory.min_unit,
-        "max_unit": inventory.max_unit,
-        "step_size": inventory.step_size,
-        "allocation_ratio": inventory.allocation_ratio,
-    }
+    return {field: getattr(inventory, field) for field in AMOUNTS}
 
 
 def list_inventories(call: Call, uuid: str) -> Response:

@@ -161,9 +161,7 @@ def _members(call: Client, aggregate_uuid: str, tree: Document) -> list[Document
 def _rejoin(call: Client, uuid: str, *, leaves: str, joins: str) -> None:
     path = f"{PROVIDERS}/{uuid}/aggregates"
     before = call("GET", path)
-    after = dict.fromkeys(
-        [*(aggregate_uuid for aggregate_uuid in before["aggregates"] if aggregate_uuid != leaves), joins]
-    )
+    after = dict.fromkeys([*(aggregate for aggregate in before["aggregates"] if aggregate != leaves), joins])
     generation = before["resource_provider_generation"]
     call("PUT", path, {"aggregates": [*after], "resource_provider_generation": generation})
 

@@ -270,8 +270,10 @@ class HttpWorker(ThreadWorker):
         """Close connections that have waited too long; gunicorn calls this all the time."""
         super().murder_keepalived(**options)
         now = time.monotonic()
-        for client in [client for client in self._waiting if self._is_late(client, now)]:
-            self._drop(client)
+        for client in [*self._waiting]:
+            lingers = not self.alive and not client.collected and now > client.since + LINGER_S
+            if now > client.deadline or lingers:
+                self._drop(client)
 
     def handle_request(self, req: "Request", conn: TConn) -> bool:
         """Serve a request."""
@@ -298,9 +300,6 @@ class HttpWorker(ThreadWorker):
     def _serve(self, client: ClientConnection) -> None:
         client.release(self._probes)
         super().enqueue_req(client)
-
-    def _is_late(self, client: ClientConnection, now: float) -> bool:
-        return now > client.deadline or (not self.alive and not client.collected and now > client.since + LINGER_S)
 
     def _drop(self, client: ClientConnection, answer: bytes = _LATE) -> None:
         self._forget(client)

@@ -153,13 +153,6 @@ def _box(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
     lines = [
-        "|" + "|".join(f" {_centred(cell, width)} " for cell, width in zip(row, widths, strict=True)) + "|"
-        for row in texts
+        "|" + "|".join(f" {cell:^{width}} " for cell, width in zip(row, widths, strict=True)) + "|" for row in texts
     ]
     return "\n".join([rule, lines[0], rule, *lines[1:], rule] if rows else [rule, lines[0], rule, rule])
-
-
-def _centred(text: str, width: int) -> str:
-    """Centre a text; an odd space goes to the right."""
-    before = (width - len(text)) // 2
-    return " " * before + text + " " * (width - len(text) - before)

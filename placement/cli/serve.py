@@ -117,22 +117,18 @@ def _options(listeners: Sequence[socket.socket], processes: Processes) -> dict[s
 
 
 def _run_to_the_end(server: "HttpServer") -> None:
+    """Run the server. A worker ends here: it is a fork, and its callers' clean-up is the first process's business."""
     starter = os.getpid()
     try:
         server.run()
     except SystemExit as end:
         if os.getpid() != starter:
-            _end_worker(end.code)
+            for stream in (sys.stdout, sys.stderr):
+                with contextlib.suppress(OSError, ValueError):
+                    stream.flush()
+            os._exit(end.code if isinstance(end.code, int) else 1)
         if end.code:
             raise
-
-
-def _end_worker(status: object) -> None:
-    """End a worker here: it is a fork, and its callers' clean-up is the first process's business."""
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
-            stream.flush()
-    os._exit(status if isinstance(status, int) else 1)
 
 
 class HttpServer(BaseApplication):

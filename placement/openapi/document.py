@@ -57,7 +57,7 @@ def document() -> Json:
         "paths": dict(paths),
         "components": {
             "schemas": COMPONENTS,
-            "responses": _refusals(),
+            "responses": {str(status): _refusal(status) for status in STATUSES if status >= 400},
             "parameters": {"Microversion": MICROVERSION},
             "securitySchemes": {
                 "token": {"type": "apiKey", "in": "header", "name": "X-Auth-Token"},
@@ -163,10 +163,8 @@ def _answer(route: Route, status: int, shown: Sequence[PlayedStep]) -> Json:
     return {"description": _in_words(status), "content": types}
 
 
-def _refusals() -> dict[str, Json]:
-    """Return the error responses by status."""
-    content = {"application/json": {"schema": ERRORS}}
-    return {str(status): {"description": _in_words(status), "content": content} for status in STATUSES if status >= 400}
+def _refusal(status: int) -> Json:
+    return {"description": _in_words(status), "content": {"application/json": {"schema": ERRORS}}}
 
 
 def _in_words(status: int) -> str:

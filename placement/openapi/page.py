@@ -6,8 +6,8 @@ The page has no scripts and no external resources.
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 from jinja2 import Environment, FileSystemLoader
@@ -23,7 +23,7 @@ def page(document: Json) -> str:
     """Return the HTML page for an OpenAPI document."""
     directory = FileSystemLoader(Path(__file__).parent)
     environment = Environment(loader=directory, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"json": _json, "linked": _linked, "text": _text}
+    environment.filters |= {"json": partial(json.dumps, indent=2), "linked": _linked, "text": _text}
     operations, schemas = [*_operations(document)], document["components"]["schemas"]
     template = environment.get_template("page.html")
     return template.render(info=document["info"], operations=operations, schemas=schemas) + "\n"
@@ -39,10 +39,6 @@ def _operations(document: Json) -> Iterator[Json]:
                 for status, answer in operation["responses"].items()
             }
             yield {**operation, "path": path, "method": method.upper(), "responses": answers}
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=2)
 
 
 def _linked(text: str) -> Markup:

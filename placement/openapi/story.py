@@ -100,11 +100,7 @@ def _played(app: Any, step: Step) -> PlayedStep:
     endpoint, _ = app.url_map.bind("localhost").match(step.path.partition("?")[0])
     body = TIME.sub(SAME_TIME, AGE.sub(SAME_AGE, REQUEST_ID.sub(SAME_ID, answer.text)))
     answer.close()
-    return PlayedStep(step, str(endpoint), answer.status_code, _parsed(body))
-
-
-def _parsed(text: str) -> Any:
-    return orjson.loads(text) if text else None
+    return PlayedStep(step, str(endpoint), answer.status_code, orjson.loads(body) if body else None)
 
 
 def is_example_of(example: PlayedStep, route: Route) -> bool:

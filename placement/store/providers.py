@@ -94,17 +94,8 @@ _DELETE_WHAT_THEY_HAVE = tuple(
     for table in (inventories, resource_provider_aggregates, resource_provider_traits, provider_usages)
 )
 
-_SET_ROOT = (
-    update(resource_providers)
-    .where(RP.id.in_(bindparam("ids", expanding=True)))
-    .values(root_provider_id=bindparam("new_root"))
-)
-
-_SET_PARENT = (
-    update(resource_providers)
-    .where(RP.id == bindparam("provider_id"))
-    .values(parent_provider_id=bindparam("new_parent"))
-)
+_SET_ROOT = update(resource_providers).where(_OF_PROVIDERS).values(root_provider_id=bindparam("new_root"))
+_SET_PARENT = update(resource_providers).where(_OF_PROVIDER).values(parent_provider_id=bindparam("new_parent"))
 
 
 class LockedProvider(NamedTuple):
@@ -263,7 +254,7 @@ def providers_in_locked_trees(tx: Transaction, uuids: Collection[str]) -> dict[s
 
 def move_providers(tx: Transaction, ids: Collection[int], *, to_root: int) -> None:
     """Assign providers to the tree of another root."""
-    tx.execute(_SET_ROOT, {"ids": sorted(ids), "new_root": to_root})
+    tx.execute(_SET_ROOT, {"provider_ids": sorted(ids), "new_root": to_root})
 
 
 def set_parent(tx: Transaction, provider_id: int, parent_id: int | None) -> None:

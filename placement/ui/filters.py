@@ -32,12 +32,11 @@ def visible(text: str) -> str:
     """Return a text with each invisible or direction-changing character replaced by its code point: ``[U+202E]``."""
     if text.isascii() and text.isprintable() and text.strip():
         return text
-    shown = "".join(f"[U+{ord(letter):04X}]" if _hides(letter) else letter for letter in text)
+    shown = "".join(
+        f"[U+{ord(letter):04X}]" if letter in _FILLERS or unicodedata.category(letter) in _INVISIBLE else letter
+        for letter in text
+    )
     return shown if shown.strip() else BLANK
-
-
-def _hides(character: str) -> bool:
-    return character in _FILLERS or unicodedata.category(character) in _INVISIBLE
 
 
 @lru_cache(maxsize=4096)

@@ -64,15 +64,13 @@ def query_string(fields: Mapping[str, Sequence[str]]) -> str:
 
 def form_fields(query: Query) -> FormFields:
     """Return the form fields for a query string; keys without a field are dropped."""
-    suffixes = dict.fromkeys(match[2] for key in query if (match := _of_group(key)))
+    suffixes = dict.fromkeys(
+        match[2] for key in query if key not in OF_REQUESTS and (match := _OF_GROUP.fullmatch(key))
+    )
     groups = [_group(query, suffix) for suffix in suffixes if suffix]
     empty = [GroupFields()] * EMPTY_GROUPS
     of_request = {name: " ".join(query.every(name)) for name in OF_REQUESTS}
     return FormFields(_group(query, ""), [*groups, *empty], **of_request)
-
-
-def _of_group(key: str) -> "re.Match[str] | None":
-    return None if key in OF_REQUESTS else _OF_GROUP.fullmatch(key)
 
 
 def _group(query: Query, suffix: str) -> GroupFields:

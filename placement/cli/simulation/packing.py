@@ -160,7 +160,9 @@ def filled(trace: Trace, policy: str, seed: int, *, until: int = MILESTONES[-1])
         allocated={percent: allocated[percent // STEP] for percent in MILESTONES if percent <= until},
         allocated_by_arrival=allocated,
         useless_by_arrival=useless,
-        empty_hosts=sum(bool(host.devices) and _is_empty(host) for host in at_the_first),
+        empty_hosts=sum(
+            bool(host.devices) and all(device.free == SIZE for device in host.devices) for host in at_the_first
+        ),
         stranded={size: _stranded(at_the_first, size) for size in WHOLE_DEVICES},
         refused=dict(refused),
     )
@@ -175,10 +177,6 @@ def kind_of(task: DeviceTask) -> str:
     if not task.devices:
         return "no GPU"
     return "a part" if task.share < SIZE else f"{task.devices} GPU"
-
-
-def _is_empty(host: FreeHost) -> bool:
-    return all(device.free == SIZE for device in host.devices)
 
 
 def _stranded(hosts: Sequence[FreeHost], size: int) -> float:

@@ -88,10 +88,6 @@ def _levels(entry: DocumentEntry, _planner: PlannerSettings) -> Mapping[str, str
     return entry.read_distinct_values(trait_of_level, "a trait that no other level has")
 
 
-def _flavor_root_required(entry: DocumentEntry, _planner: PlannerSettings) -> tuple[str, ...]:
-    return entry.texts("!?[A-Z0-9_]{1,255}", "a trait such as OWNER_NOVA")
-
-
 def _flavors(entry: DocumentEntry, planner: PlannerSettings) -> Mapping[str, str]:
     """Return flavor name -> query string. A flavor is that, or has the fields that nova gives it."""
 
@@ -271,7 +267,7 @@ SECTIONS: Mapping[str, Callable[[DocumentEntry, PlannerSettings], Any]] = {
     "default_profile": lambda entry, planner: entry.word(*planner.profiles),
     "fair_share": _fair_share,
     "exclusive": _exclusive,
-    "flavor_root_required": _flavor_root_required,
+    "flavor_root_required": lambda entry, _planner: entry.texts("!?[A-Z0-9_]{1,255}", "a trait such as OWNER_NOVA"),
     "flavors": _flavors,
     "private_flavors": _private_flavors,
     "aggregates": _aggregates,

@@ -88,7 +88,10 @@ class Batching(Generic[Item]):
         with contextlib.ExitStack() as held:
             held.callback(self._call_next, leader)
             held.enter_context(turn)
-            batch, followers = _Batch(held.pop_all()), self._followers(leader)
+            with self._guard:
+                later_waiters = [further for further in self._waiting if further is not leader]
+                followers, self._waiting = later_waiters[: MAX_BATCH - 1], later_waiters[MAX_BATCH - 1 :]
+            batch = _Batch(held.pop_all())
             batch.admit(len(followers))
             try:
                 process([leader.item, *[further.item for further in followers]])
@@ -100,12 +103,6 @@ class Batching(Generic[Item]):
                     further.batch = batch
                     further.called.set()
         return batch
-
-    def _followers(self, leader: _Waiter[Item]) -> list[_Waiter[Item]]:
-        with self._guard:
-            later_waiters = [further for further in self._waiting if further is not leader]
-            self._waiting = later_waiters[MAX_BATCH - 1 :]
-        return later_waiters[: MAX_BATCH - 1]
 
     def _call_next(self, leader: _Waiter[Item]) -> None:
         """Wake one waiting thread as the next leader. A leader whose turn never came drops out of the queue."""
