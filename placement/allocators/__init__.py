@@ -137,7 +137,9 @@ def exact(value: Number) -> Fraction:
 
 WILDCARD = "*"
 
-_RESOURCE_CLASS = re.compile(r"[A-Z0-9_]+")
+NAME = re.compile(r"[A-Z0-9_]+")
+"""A resource class, or a trait."""
+
 _VENDOR_NAME = re.compile(r"(?=.*[./])[A-Za-z0-9][A-Za-z0-9._/-]*")
 
 V = TypeVar("V")
@@ -162,7 +164,7 @@ def resource_class(name: str) -> str:
     if WILDCARD in stem:
         raise ValueError(f"a star may only stand at the end of a name: {name!r}")
     star = name[len(stem) :]
-    if _RESOURCE_CLASS.fullmatch(stem):
+    if NAME.fullmatch(stem):
         return stem + star
     if _VENDOR_NAME.fullmatch(stem):
         return "CUSTOM_" + re.sub("[^A-Z0-9]+", "_", stem.upper()) + star

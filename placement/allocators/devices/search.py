@@ -10,6 +10,7 @@ milliseconds.
 from collections import Counter as Counts
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial, reduce
 
 from placement.allocators import Budget
 from placement.allocators.devices.request import Device, DeviceOption, Group, Host, InOnePlace, Joint, Request, nesting
@@ -138,7 +139,8 @@ class PlaceRules:
         for mask, complete, unit in self._bounds[level]:
             if state & mask:
                 # Devices missing here would have to be elsewhere.
-                settled = self.counters.settled(state + unit) if self.counters.reaches(state, complete) else None
+                is_complete = (state + complete) & self.counters.guard == self.counters.guard
+                settled = self.counters.settled(state + unit) if is_complete else None
                 if settled is None:
                     return None
                 state = settled
@@ -279,7 +281,9 @@ class Knapsack:
             parts[device.path[level] if level is not None else device.whole if by_card else device.name].append(device)
         for name, inside in parts.items():
             if level is None:
-                yield inside, self._table_of_card(inside)
+                # Of a card, some groups may want only one part each.
+                tables = [self._table_of_one(self._options[device.name]) for device in inside]
+                yield inside, reduce(partial(self._tables.on_one_card, caps=self._rules.by_card), tables)
             elif name is None:
                 yield inside, self._table(inside, depth + 1, spare)
             else:
@@ -287,14 +291,6 @@ class Knapsack:
                 self._tables.budget.take(len(table) * (1 + self._rules.rules_at(level)))
                 number = len({device.whole for device in inside})
                 yield inside, self._rules.closed(table, level, devices=number)
-
-    def _table_of_card(self, devices: Sequence[Device]) -> Table:
-        """Return the table of the devices of one card in one place, of which some groups may want only one each."""
-        table = self._table_of_one(self._options[devices[0].name])
-        for device in devices[1:]:
-            further = self._table_of_one(self._options[device.name])
-            table = self._tables.on_one_card(table, further, self._rules.by_card)
-        return table
 
     def _table_of_one(self, options: Sequence[DeviceOption]) -> Table:
         """Return the table of a device, given its options in order."""

@@ -78,12 +78,11 @@ class Counters:
         return state - ((too_high & ~self.sticky) >> 1)
 
     def floor(self, least: Sequence[int]) -> int:
-        """Return the floor of a state whose first counters have these least values; all others may be 0."""
-        return self.guard - sum([max(0, number) << shift for number, shift in zip(least, self._shifts, strict=False)])
+        """Return the floor of states whose first counters have at least these values, the others any.
 
-    def reaches(self, state: int, floor: int) -> bool:
-        """Tell whether every counter reaches a floor."""
-        return (state + floor) & self.guard == self.guard
+        A state reaches it if their sum has all bits of ``guard``.
+        """
+        return self.guard - sum([max(0, number) << shift for number, shift in zip(least, self._shifts, strict=False)])
 
     def is_enough(self, state: int) -> bool:
         """Tell whether every counter has reached its least value."""
@@ -215,7 +214,7 @@ class Tables:
             table = self._best_of(left, partners) if self._max_ways == 1 else self._several_of(left, right, partners)
         if not pruning.floor or self.budget.was_hit:
             return table
-        floor, guard = pruning.floor, self._counters.guard  # ``Counters.reaches``, but without a call for each state.
+        floor, guard = pruning.floor, self._counters.guard
         return {state: costs for state, costs in table.items() if (state + floor) & guard == guard}
 
     def on_one_card(self, left: Table, right: Table, caps: Sequence[tuple[int, int]]) -> Table:

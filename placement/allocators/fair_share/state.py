@@ -27,8 +27,6 @@ class NodeShare:
     """The state of one node.
 
     Args:
-        path: the names from the root down to it.
-        weight: relative to its siblings.
         usage: the actual usage of the node and everything below it.
         held: the largest fraction of a class in that usage, 0..1 (more only where usage exceeds the totals).
         vector: class -> what it counts as using; for a branch, its parts scaled to the smallest of them.

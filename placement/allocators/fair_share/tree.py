@@ -46,11 +46,9 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A node that divides resources among its parts by weight. The root's weight has no meaning.
+    """A node that divides resources among its parts, by their weights. The root's weight has no meaning.
 
     Args:
-        name: unique among its siblings.
-        weight: relative to its siblings.
         guarantee: class -> the amount that is never reclaimed from it.
         deserved: class -> the amount it is entitled to; anything beyond is borrowed. Unset classes go by weight.
         limit: class -> a hard upper bound.

@@ -5,14 +5,13 @@ scheduler may ask many times before it takes anything. So both are counted: allo
 size is, and requests which kinds it insists on. What was counted loses half its weight in each half-life.
 """
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from placement.allocators import InvalidEntry, Number, best_match, check_number
+from placement.allocators import NAME, WILDCARD, InvalidEntry, Number, best_match, check_number
 
 
 class FreeDevice(NamedTuple):
@@ -97,10 +96,6 @@ class DeviceSupply:
     most_devices: int = 8
 
 
-_NAME = re.compile("[A-Z0-9_]+")
-_FAMILY = re.compile(r"[A-Z0-9_]+\*?")
-
-
 @dataclass(frozen=True, slots=True)
 class ExpectedWork:
     """Expected work of relative frequency ``weight``; InvalidEntry if that is negative or not a number."""
@@ -140,14 +135,14 @@ class FragmentationSettings:
     def __post_init__(self) -> None:
         check_number(self.weight, "weight")
         check_number(self.refresh_s, "refresh_s")
-        if not _NAME.fullmatch(self.devices):
+        if not NAME.fullmatch(self.devices):
             raise InvalidEntry(("devices",), "a resource class", self.devices)
         if self.size < 1:
             raise InvalidEntry(("size",), "a whole number from 1 up", self.size)
         for kind in self.kinds:
-            if not _FAMILY.fullmatch(kind):
+            if not NAME.fullmatch(kind.removesuffix(WILDCARD)):
                 raise InvalidEntry(("kinds",), "traits, or families such as CUSTOM_GPU_*", kind)
-        if any(not _NAME.fullmatch(name) or name == self.devices for name in self.beside):
+        if any(not NAME.fullmatch(name) or name == self.devices for name in self.beside):
             raise InvalidEntry(("beside",), "other resource classes than that of devices", list(self.beside))
         for name, flavor in self.flavors.items():
             self._check(flavor.task, ("flavors", name))
