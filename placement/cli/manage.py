@@ -112,7 +112,7 @@ def _migrations(database: Database, settings: Settings) -> dict[str, Migration]:
 
 
 def _migrate(database: Database, settings: Settings, limit: int | None) -> int:
-    """Complete rows in batches, or one batch of ``most``; return the exit status."""
+    """Complete rows in batches, or one batch of ``limit``; return the exit status."""
     if limit is None:
         click.echo(f"Running batches of {BATCH} until complete")
     migrations = _migrations(database, settings)

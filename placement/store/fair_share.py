@@ -116,10 +116,8 @@ def usage_by_tree(tx: Transaction, scope: UsageScope, roots: Collection[int] | N
 
     The owner id of consumers without an owner is 0. The types and consumers of the scope do not matter.
     """
-    query, values = (
-        _usage_of_trees(scope.owner, part=scope.aggregate is not None),
-        _values(scope.class_ids, scope.aggregate),
-    )
+    query = _usage_of_trees(scope.owner, part=scope.aggregate is not None)
+    values = _values(scope.class_ids, scope.aggregate)
     if roots is None:
         return _as_columns(tx.tuples(query, values))
     query = query.where(_ROOT.in_(bindparam("roots", expanding=True)))

@@ -146,11 +146,8 @@ def update_inventories(tx: Transaction, provider_id: int, changed: Mapping[int, 
     """Update inventories, by class id; the provider must have all of these classes."""
     if changed:
         rows = [
-            {
-                "provider_id": provider_id,
-                "class_id": class_id,
-                **{f"new_{field}": value for field, value in _fields(inventory).items()},
-            }
+            {"provider_id": provider_id, "class_id": class_id}
+            | {f"new_{field}": value for field, value in _fields(inventory).items()}
             for class_id, inventory in changed.items()
         ]
         tx.execute(_UPDATE, rows)

@@ -132,26 +132,16 @@ def _allocated(runs: Runs, published: Mapping[tuple[str, str, int], float]) -> P
     for (workload, policy), results in runs.items():
         shares = [_percent(fmean([result.allocated[percent] for result in results])) for percent in MILESTONES]
         published_share = published.get((workload, PUBLISHED_AS[policy], MILESTONES[0]))
-        rows.append(
-            [
-                whole(workload),
-                whole(policy),
-                *shares,
-                f"{published_share:.2f} ({PUBLISHED_AS[policy]})" if published_share is not None else "-",
-            ]
-        )
+        shown = "-" if published_share is None else f"{published_share:.2f} ({PUBLISHED_AS[policy]})"
+        rows.append([whole(workload), whole(policy), *shares, shown])
     return PrintedTable(header, rows)
 
 
 def _left_over(runs: Runs) -> PrintedTable:
-    rows = [
-        [
-            *map(whole, names),
-            round(fmean([result.empty_hosts for result in results])),
-            *[round(fmean([result.stranded[size] for result in results])) for size in WHOLE_DEVICES],
-        ]
-        for names, results in runs.items()
-    ]
+    rows = []
+    for names, results in runs.items():
+        stranded = [round(fmean([result.stranded[size] for result in results])) for size in WHOLE_DEVICES]
+        rows.append([*map(whole, names), round(fmean([result.empty_hosts for result in results])), *stranded])
     return PrintedTable(["workload", "policy", "empty hosts", *[f"< {size}" for size in WHOLE_DEVICES]], rows)
 
 
