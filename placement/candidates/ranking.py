@@ -34,8 +34,7 @@ EXACT = 2**53
 Key = tuple[bool, float, int]
 """A tree's place in the order: whether it breaks a proportion, its negated score, its root. The least is best.
 
-A plain tuple, because there are many thousands of them, and sorting compares them often. Results have keys that begin
-likewise.
+A plain tuple, because sorting compares many thousands of them. Results have keys that begin likewise.
 """
 
 FAILS: Final = 0

@@ -225,10 +225,9 @@ class RequestColumns:
         """
         scores: dict[int, Score] = {}
         touched, tidiness = self._touched(), self._tidiness(judge)
-        groups = [
-            (CandidateScorer(profile, dict(total), dict(own), node_classes), members)
-            for (total, own), members in self._by_amounts().items()
-        ]
+        groups = []
+        for (total, own), members in self._by_amounts().items():
+            groups.append((CandidateScorer(profile, dict(total), dict(own), node_classes), members))
         ids = self._class_ids({name for scorer, _members in groups for name in scorer.classes})
         sums = {name: self._sums(self._columns.sums(id_)) for name, id_ in ids.items()}
         nothing = np.zeros((2, len(self._taken.sizes)), dtype=np.int64)

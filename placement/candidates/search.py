@@ -18,8 +18,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from functools import reduce
 from itertools import chain, islice, repeat
-from operator import itemgetter
+from operator import itemgetter, or_
 
 from placement.allocators.ranking_profile import Counts
 from placement.candidates.compose.compact import CompactFirst
@@ -31,10 +32,7 @@ from placement.domain.search_plan import LIMITS, Choice, Plan, SearchLimits
 from placement.domain.tree import Tree
 
 Candidate = tuple[int, Choice]
-"""A way to serve a request: the root of the tree it was found in, and the provider of each slot of the plan.
-
-A plain tuple, because there may be tens of thousands of them.
-"""
+"""A way to serve a request: the root of the tree it was found in, and the provider of each slot of the plan."""
 
 TreeWithChoices = tuple[Tree, Iterator[Choice]]
 
@@ -129,9 +127,7 @@ def _round_robin(compositions: Iterable[Iterator[Candidate]]) -> Iterator[Candid
 
 
 MAX_SORTED = 4_000
-"""How many candidates of one tree are sorted unless all are wanted; others follow as they are found. If all are, as
-many are sorted, of all trees together, as an answer has room for.
-"""
+"""How many candidates of one tree are sorted; others follow as found. If all are wanted, the answer's room counts."""
 
 RankedPart = tuple[Key, tuple[int, ...], Tree, Iterator[Choice]]
 """The key of the best candidate, a tie-break for equal keys, the tree, and its candidates."""
@@ -230,10 +226,8 @@ class _PooledRanking:
             own_part = self._own_part(choice, tree)
             if own_part is not None:
                 fails, negated = self._scores.weight(row, own_part)
-                touched = 0
-                for index, *_amounts in self._taking:
-                    touched |= masks.get(choice[index], 0)
-                counts = tree.places.counts(touched) if masks else ()
+                touched = [masks.get(choice[index], 0) for index, *_amounts in self._taking]
+                counts = tree.places.counts(reduce(or_, touched, 0)) if masks else ()
                 if not (fails and self._scores.filters):
                     yield ((fails, negated + self._scores.lost(counts)), counts), choice
 
@@ -261,10 +255,9 @@ class _PooledRanking:
 
     def _only(self, tree: Tree, providers: AbstractSet[int]) -> Tree:
         """Return a tree in which only some providers serve demands that take anything."""
-        rows = [
-            [provider for provider in row if provider in providers] if demand in self._demands else row
-            for demand, row in enumerate(tree.options)
-        ]
+        rows = [*tree.options]
+        for demand in self._demands:
+            rows[demand] = [provider for provider in rows[demand] if provider in providers]
         return replace(tree, options=rows)
 
 

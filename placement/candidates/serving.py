@@ -19,8 +19,6 @@ from placement.cloud.providers import Flags, Floats, Ints, ProviderColumns, plac
 from placement.domain.search_plan import Demand, NamedIds, Plan
 from placement.domain.tree import AS_IT_IS, Overlay
 
-MILLION = 1_000_000.0
-
 Rule = Callable[[StockColumns, Ints, int], Flags]
 """Tells for some rows of a stock whether an amount can be taken from them."""
 
@@ -290,7 +288,7 @@ class Serving:
         for demand, at in zip(self.plan.demands, serving, strict=True):
             for stock, amount in self.stocks(demand):
                 rows = places_in(stock.at, at)
-                counts[at] += np.trunc((stock.capacity[rows] - stock.used[rows]) * MILLION / amount)
+                counts[at] += np.trunc((stock.capacity[rows] - stock.used[rows]) * 1_000_000.0 / amount)
         return counts
 
     def room(self, name: str, at: Ints) -> Floats:

@@ -174,10 +174,6 @@ def kept_order(reader: TreeReader, scores: TreeScores, kept: KeptInState) -> Key
     return order
 
 
-CountedDemands = Sequence[tuple[int, int]]
-"""(demand, number of different providers), for demands that want more than one provider."""
-
-
 class LeastPlaces(NamedTuple):
     """By the index of a tree: for each level the least number of places touched; whether it has enough providers."""
 
@@ -185,10 +181,12 @@ class LeastPlaces(NamedTuple):
     enough: Flags
 
 
-def least_places(serving: Serving, demands: CountedDemands, *, levels: Sequence[int | None]) -> LeastPlaces | None:
+def least_places(
+    serving: Serving, demands: Sequence[tuple[int, int]], *, levels: Sequence[int | None]
+) -> LeastPlaces | None:
     """Return, for each tree, a lower bound on the places touched at each level, given the ids of their traits.
 
-    None if sharing providers are counted, because a tree alone does not decide then.
+    ``demands`` want so many different providers each. None if sharing ones are counted: a tree alone does not decide.
     """
     if any(serving.sharing.options[demand] for demand, _number in demands):
         return None

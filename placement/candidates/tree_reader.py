@@ -308,8 +308,7 @@ class TreeReader:
         if not self.plan.request.same_subtree:
             return {}
         if self.root_of:
-            shared = self._providers.tree_indices(sorted({*self.root_of.values()}))
-            complete = np.union1d(complete, shared)
+            complete = np.union1d(complete, self._providers.tree_indices(sorted({*self.root_of.values()})))
         return self._providers.parents_of(self._providers.positions_in(complete))
 
     def _lay_out(self, trees: Sequence[Tree], own: Sequence[Ints]) -> None:

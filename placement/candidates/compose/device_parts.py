@@ -65,15 +65,10 @@ def device_terms(request: PlannerRequest, plan: Plan, levels: Levels) -> DeviceT
     def labels(suffixes: Collection[str]) -> tuple[str, ...]:
         return tuple([str(index) for index, part in enumerate(parts) if part.slot.suffix in suffixes])
 
-    joint = [
-        Joint(
-            primary=labels([rule.primary])[0],
-            secondaries=labels(rule.secondaries),
-            level=levels.named(rule.level),
-            required=rule.required,
-        )
-        for rule in request.affinity
-    ]
+    joint = []
+    for rule in request.affinity:
+        primary, secondaries, level = labels([rule.primary])[0], labels(rule.secondaries), levels.named(rule.level)
+        joint.append(Joint(primary=primary, secondaries=secondaries, level=level, required=rule.required))
     within = [
         InOnePlace(groups=labels(rule.groups), level=levels.named(rule.level), required=rule.required)
         for rule in request.within

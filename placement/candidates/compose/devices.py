@@ -23,9 +23,6 @@ from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan, plan_for
 from placement.domain.tree import Levels, PlannerTree, Tree
 
-ChosenProviders = list[list[int]]
-"""For each part the providers that serve it."""
-
 MAX_HOSTS = 10_000
 """How many forms of hosts to remember: many, because allocating again costs far more than looking a form up."""
 
@@ -82,7 +79,7 @@ class DeviceComposer(ProposalComposer):
 
     def proposals(self, tree: Tree, details: PlannerTree, budget: Budget) -> Proposals:
         """Return the best ways to serve the request in a tree, as far as found before the budget runs out."""
-        ways: list[tuple[tuple[int, ...], ChosenProviders]] = []
+        ways: list[tuple[tuple[int, ...], list[list[int]]]] = []
         complete = True
         for result, providers in self._allocations(tree, details, budget, is_ranked=True):
             complete = complete and result.complete
@@ -118,10 +115,9 @@ class DeviceComposer(ProposalComposer):
         """Ask the allocator, only once for hosts that are the same to it; without steps, only what was asked before."""
         memo, ways = (self._best, self.request.per_tree) if is_ranked else (self._any, 1)
         key = host_key(problem.host, problem.request)
-        allocations = memo.get(key)
-        if allocations is None and budget.is_used_up:
-            return DeviceAllocations((), complete=False)
-        if allocations is None:
+        if (allocations := memo.get(key)) is None:
+            if budget.is_used_up:
+                return DeviceAllocations((), complete=False)
             allocations = allocate(problem.host, problem.request, max_ways=ways, budget=budget)
             memo.remember(key, allocations)
         return allocations

@@ -95,11 +95,7 @@ class PathComposer(ProposalComposer):
         return level
 
     def _plain(self) -> CandidateRequest:
-        """Return the request as groups that some provider of a tree each must be able to serve.
-
-        They are named by the beginning of the first name that asks for it. Outside groups, classes may come from
-        different providers.
-        """
+        """Return groups that some provider of a tree each must serve, named by the first name that asks for it."""
         labels: dict[_WantedPortion, str] = {}
         for container in self._containers:
             for portion, label in self._portions(container):

@@ -6,7 +6,7 @@ allocations, without races, for as long as they live.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -156,14 +156,13 @@ class Locks:
         around = {place for provider in details.positions for place in self._around(details, provider)}
         return {place for place, _level in closed & around if place is not None}
 
-    def _around(self, details: PlannerTree, provider: int) -> list[tuple[int | None, str]]:
-        return [(place, level) for level in self._classes for place in self._places(details, provider, level)]
-
-    def _places(self, details: PlannerTree, provider: int, level: str) -> list[int | None]:
-        """Return the places to lock around a provider: its place; or itself and what it is a virtual function of."""
-        if level == THE_DEVICE:
-            return [provider, details.parents.get(provider)]
-        return [details.positions[provider][self._levels.index(level)]]
+    def _around(self, details: PlannerTree, provider: int) -> Iterator[tuple[int | None, str]]:
+        """Yield the places to lock around a provider: its place; or itself and what it is a virtual function of."""
+        for level in self._classes:
+            if level == THE_DEVICE:
+                yield from [(provider, level), (details.parents.get(provider), level)]
+            else:
+                yield details.positions[provider][self._levels.index(level)], level
 
     def taken(
         self,

@@ -140,8 +140,7 @@ class SlotComposer:
         if self.lacks_traits(tree):
             return iter(())
         form = self.form(tree)
-        choices = self._memo.get(form)
-        if choices is None:
+        if (choices := self._memo.get(form)) is None:
             choices = ChoicesOfForm(self.searched(tree), rows, self._budget)
             self._memo.remember(form, choices)
         return choices.in_tree(rows, lambda: self.searched(tree))
@@ -195,8 +194,7 @@ class SlotComposer:
     def prepared(self, tree: Tree) -> PreparedTree | None:
         """Prepare a tree to be searched, perhaps several times; return None if no choice can satisfy the plan."""
         counts = tuple(map(len, tree.options))
-        order = self._orders.get(counts)
-        if order is None:
+        if (order := self._orders.get(counts)) is None:
             order = SlotOrder(self._plan.slots, None) if self._is_unconstrained else search_order(self._plan, counts)
             self._orders[counts] = order
         options = [tree.options[slot.demand] for slot in order.slots]

@@ -186,8 +186,8 @@ class MaskedDemand:
             at = self._trees_shared_with[pool]
             trees[at] = np.maximum(trees[at], far)
         self.reached = trees == number
-        left = [(int((providers > row).sum()), int((trees > row).sum())) for row in range(number)]
-        self.steps = tuple([Remainder(condition, *step) for condition, step in zip(self.conditions, left, strict=True)])
+        sums = [(int((providers > row).sum()), int((trees > row).sum())) for row in range(number)]
+        self.steps = tuple([Remainder(condition, *step) for condition, step in zip(self.conditions, sums, strict=True)])
 
     def looks(self) -> list[tuple[Ints, Ints]]:
         """Return for each way, that of sharing providers last, their positions, and how each looks."""

@@ -15,13 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.allocators import Budget
+from placement.candidates.compose.constraints import Rows
 from placement.candidates.headroom.forms import (
     ENDLESS,
     Cell,
     ClassAmounts,
     CloudInForms,
     OpenSlot,
-    OptionRows,
     TreeForm,
     TreesOfForm,
 )
@@ -65,7 +65,7 @@ def least(parts: Sequence[FormulaPart]) -> FormulaPart:
     return copies
 
 
-def open_slots(plan: Plan, classes: Mapping[str, int], rows: OptionRows) -> list[OpenSlot]:
+def open_slots(plan: Plan, classes: Mapping[str, int], rows: Rows) -> list[OpenSlot]:
     """Return the slots of a plan with their options, given the ids of classes by name."""
     counted = Counter([slot.suffix for slot in plan.slots if slot.is_granular])
     isolate = plan.request.isolate
@@ -207,7 +207,6 @@ def _sum_of_class(cluster: Sequence[OpenSlot], class_id: int, amount: int) -> Fo
 
 
 def _is_mixed(cluster: Sequence[OpenSlot]) -> bool:
-    """Tell whether competing slots differ."""
     return len({(slot.amounts, slot.isolation) for slot in cluster}) > 1
 
 
@@ -322,7 +321,7 @@ class CopyCounter:
         """Return the slots in trees of a form, and how to count there; None if they must not serve, or cannot."""
         number = trees.number
         if number not in self._formulas:
-            rows: OptionRows = [of_demand[number] for of_demand in self._options] if self._is_possible[number] else []
+            rows: Rows = [of_demand[number] for of_demand in self._options] if self._is_possible[number] else []
             slots = open_slots(self.plan, self.cloud.ids.classes, rows) if rows and all(rows) else []
             formula = FormulaMaker(self.plan, slots, trees.form).formula(self._met(number, slots)) if slots else None
             self._formulas[number] = slots, formula
@@ -330,8 +329,7 @@ class CopyCounter:
 
     def _ways_of(self, trees: TreesOfForm, slots: Sequence[OpenSlot], tied: tuple[int, ...]) -> Ways:
         """Return the ways of all slots, or of some that are tied only by competing with each other."""
-        ways = self._ways.get((trees.number, tied))
-        if ways is None:
+        if (ways := self._ways.get((trees.number, tied))) is None:
             plan = self.plan
             if len(tied) < len(slots):
                 alone, request = tuple([plan.slots[number] for number in tied]), replace(plan.request, same_subtree=())

@@ -27,9 +27,6 @@ ClassAmounts = tuple[tuple[int, int], ...]
 ENDLESS = 2**50
 """The number of copies of something that takes nothing; columns have room for sums of it."""
 
-OptionRows = Sequence[Sequence[int]]
-"""For each demand the providers that can serve it, by place in the form; pools are below 0."""
-
 
 class SharedPool(NamedTuple):
     """A provider that shares with other trees: its position, its root, by class the most at once and what is free."""
@@ -151,16 +148,12 @@ class TreesOfForm:
         """Return some of these trees."""
         return replace(self, trees=self.trees[chosen], roots=self.roots[chosen], starts=self.starts[chosen])
 
-    @property
-    def emptied(self) -> "TreesOfForm":
-        """The same trees with nothing in use."""
-        return replace(self, free=self.capacity)
-
     @cached_property
     def models(self) -> "tuple[list[int], TreesOfForm]":
         """The trees by what they have in all of each class: how many of each model, and the first, emptied."""
         # Trees that do not exist have ids below 0; real ones take precedence.
-        order, emptied = np.roll(np.arange(len(self.roots)), -int(np.searchsorted(self.roots, 0))), self.emptied
+        order = np.roll(np.arange(len(self.roots)), -int(np.searchsorted(self.roots, 0)))
+        emptied = replace(self, free=self.capacity)
         amounts = [emptied.cell(cell)[order] for cell in sorted(self.form.max_units)]
         _rows, numbers, first = distinct_rows([np.zeros(len(order), dtype=np.int64), *amounts])
         return np.bincount(numbers).tolist(), emptied.chosen(order[first])

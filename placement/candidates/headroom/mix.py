@@ -98,10 +98,8 @@ def _limits(mixed: Sequence[_Mixed], cloud: CloudInForms) -> list[tuple[list[int
     """Return for each class what a copy of each request takes of it, and all of it that copies can use."""
     limits = []
     for resource_class, class_id in cloud.ids.classes.items():
-        portions = [
-            [amount for slot in request.counter.plan.slots for name, amount in slot.resources if name == resource_class]
-            for request in mixed
-        ]
+        of_slots = [[portion for slot in request.counter.plan.slots for portion in slot.resources] for request in mixed]
+        portions = [[amount for name, amount in row if name == resource_class] for row in of_slots]
         amounts = [*map(sum, portions)]
         # Only whole units are of use. No slot may ask for the class: rules take it.
         unit = gcd(*[amount for of_request in portions for amount in of_request]) or 1

@@ -25,10 +25,7 @@ MAX_PLANNED = 32
 """How many times copies are planned one after the other in a tree; repeating the same way counts once."""
 
 MAX_TRIES, COMPOSING_EVERY = 600, 5
-"""How often to compose for one request, and how many tries it counts as to compose all ways in a tree.
-
-Trees not reached by then get bounds.
-"""
+"""How often to compose for one request before trees get bounds; and how many tries all ways in a tree count as."""
 
 STEPS_OF_A_TREE, STEPS_OF_PACKING = 20_000, 200_000
 

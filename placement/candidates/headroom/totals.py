@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -13,15 +14,12 @@ from placement.candidates.headroom.counting import CopyCounter, CountedTrees, Fo
 from placement.candidates.headroom.forms import CloudInForms
 from placement.candidates.headroom.placed import PlacedCopies
 from placement.candidates.serving import SplitAmount, split_amounts
-from placement.cloud.providers import Flags, Ints
+from placement.cloud.providers import Flags, Ints, distinct_rows
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import CandidateRequest, Plan, plan_for
 
 STEPS = 60_000
 """How many steps packing may take for one request."""
-
-MAX_CLASSES = 62
-"""How many classes of a request are told apart in what trees lack."""
 
 CountedRequest = CandidateRequest | PlannerRequest
 
@@ -142,20 +140,19 @@ def headroom(counter: CopyCounter, placed: PlacedCopies | None = None) -> Headro
 
 def _lacking(plan: Plan, cloud: CloudInForms, counted: CountedTrees, is_full: Flags) -> Counter[tuple[str, ...]]:
     """Return how many full trees lack which classes: those that are short whatever there is of the others."""
-    without_traits, names, classes = replace(plan, trait_sets=()), _classes(plan)[:MAX_CLASSES], cloud.ids.classes
-    sets, trees = np.zeros(np.count_nonzero(is_full), dtype=np.int64), counted.trees.chosen(is_full)
-    for bit, name in enumerate(names):
-        slots = [
-            replace(slot, amounts=tuple([amount for amount in slot.amounts if amount[0] == classes[name]]))
-            for slot in counted.slots
-        ]
+    without_traits, names, classes = replace(plan, trait_sets=()), _classes(plan), cloud.ids.classes
+    trees = counted.trees.chosen(is_full)
+    lacks: list[Ints] = [np.zeros(len(trees.trees), dtype=np.int64)]
+    for name in names:
         # Of the slots that ask for nothing else, only groups matter: where they may be, and whom they must not meet.
-        slots = [slot for slot in slots if slot.amounts or slot.suffix]
+        asking = [slot for slot in counted.slots if slot.suffix or classes[name] in dict(slot.amounts)]
+        of_class = [tuple([amount for amount in slot.amounts if amount[0] == classes[name]]) for slot in asking]
+        slots = [replace(slot, amounts=amounts) for slot, amounts in zip(asking, of_class, strict=True)]
         copies = FormulaMaker(without_traits, slots, counted.trees.form).formula({}).alone(trees)
-        sets |= (copies == 0).astype(np.int64) << bit
-    lacking, numbers = np.unique(sets, return_counts=True)
-    lacked = [tuple([name for bit, name in enumerate(names) if bits >> bit & 1]) for bits in lacking.tolist()]
-    return Counter(dict(zip(lacked, numbers.tolist(), strict=True)))
+        lacks.append((copies == 0).astype(np.int64))
+    rows, numbers, _first = distinct_rows(lacks)
+    lacked = [tuple(compress(names, row[1:])) for row in rows]
+    return Counter(dict(zip(lacked, np.bincount(numbers).tolist(), strict=True)))
 
 
 def _classes(plan: Plan) -> list[str]:

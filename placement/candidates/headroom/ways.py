@@ -74,11 +74,13 @@ class Ways:
         foreign = [pool.root for pool in form.pools if pool.place < 0]
         if self._plan.request.same_subtree and len({*foreign}) < len(foreign):
             return [], False  # How pools in another tree are nested is unknown.
-        budget, apart = RequestBudget(), [(n, slot.isolation) for n, slot in enumerate(self._slots) if slot.isolation]
+        # Slots of one isolation have different providers.
+        isolated = [(number, slot.isolation) for number, slot in enumerate(self._slots) if slot.isolation]
+        budget = RequestBudget()
         choices = (
             choice
             for choice in SlotComposer(self._plan, budget).choices(tree)
-            if len({(isolation, choice[number]) for number, isolation in apart}) == len(apart)
+            if len({(isolation, choice[number]) for number, isolation in isolated}) == len(isolated)
         )
         few = [choice for choice in islice(choices, MAX_CHOICES + 1) if composing.take()]
         takings = sorted({self._taken(choice) for choice in few}, key=lambda taken: sum([much for _, much in taken]))

@@ -84,10 +84,6 @@ class ProposalKeys:
         return tree.root, *[amounts.get(name, 0) for amounts in tree.totals() for name in self._scores.classes]
 
 
-_TreeTakenFrom = tuple[Key, Tree, PlannerTree, Collection[int]]
-"""A tree that was taken from: its key by now, its options before, its details by now, and the changed providers."""
-
-
 class PlannerSearch:
     """The search of one question, in the cloud as it is or under an overlay.
 
@@ -121,7 +117,8 @@ class PlannerSearch:
         # Limit: ``ranked`` is lazy, so that ten proposals cost no more trees than ten need.
         self._trees: dict[int, Tree | None] = {}
         """The trees read so far, by root; None for those in which a demand has no option."""
-        self._expected: dict[int, _TreeTakenFrom] = {}
+        self._expected: dict[int, tuple[Key, Tree, PlannerTree, Collection[int]]] = {}
+        """Trees taken from: their keys by now, options before, details by now, and the changed providers."""
 
     @property
     def members(self) -> Mapping[int, NamedMember]:
@@ -144,8 +141,13 @@ class PlannerSearch:
 
     def distinct(self) -> Iterator[Proposal]:
         """Yield proposals, best first, without repeating what sharing providers alone serve."""
-        portions = _once_of_pools(self._hopeful(self._keys.order.portions()))
-        return _not_seen(map(itemgetter(1), self._composed(portions)))
+        earlier = set[object]()
+        for _key, proposal in self._composed(_once_of_pools(self._hopeful(self._keys.order.portions()))):
+            amounts_of = proposal.amounts.items()
+            taken = frozenset([(id_, portion) for id_, amounts in amounts_of for portion in amounts.items()])
+            if (identity := (taken, frozenset(proposal.mappings.items()))) not in earlier:
+                earlier.add(identity)
+                yield proposal
 
     def ranked(self, *, only: int | None = None) -> Iterator[RankedProposal]:
         """Yield proposals with their keys, best first; ``only`` restricts them to the tree with that root."""
@@ -178,9 +180,7 @@ class PlannerSearch:
 
     def sketch(self, root: int) -> HostSketch | None:
         """Return a sketch of an unchanged tree, if each demand has an option in it."""
-        for tree, details in self._in_detail([root]):
-            return host_sketch(self.composer.plan, tree, details)
-        return None
+        return next((host_sketch(self.composer.plan, *detail) for detail in self._in_detail([root])), None)
 
     def most_in(self, roots: Collection[int], *, members: int) -> int:
         """Return for how many members some trees have room if nobody takes of them yet; by a few sums, so at most."""
@@ -318,14 +318,3 @@ def _once_of_pools(portions: Iterable[Portion]) -> Iterator[Portion]:
 
     for trees, bound in portions:
         yield Portion([keyed for keyed in sorted(trees, key=itemgetter(0)) if is_new(keyed[1])], bound)
-
-
-def _not_seen(proposals: Iterable[Proposal]) -> Iterator[Proposal]:
-    """Yield proposals, skipping those that another tree has given already."""
-    earlier = set()
-    for proposal in proposals:
-        taken = frozenset([(id_, portion) for id_, amounts in proposal.amounts.items() for portion in amounts.items()])
-        identity = taken, frozenset(proposal.mappings.items())
-        if identity not in earlier:
-            earlier.add(identity)
-            yield proposal

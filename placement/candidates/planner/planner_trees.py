@@ -109,7 +109,6 @@ class TreesInDetail:
             )
 
     def _inside(self, roots: Collection[int]) -> dict[int, list[int]]:
-        """Return the providers of each tree, by its root."""
         providers, indices = self._providers, self._providers.tree_indices(sorted(roots))
         indices = indices[indices >= 0]
         bounds = zip(providers.starts[indices].tolist(), providers.starts[indices + 1].tolist(), strict=True)

@@ -227,8 +227,7 @@ class AnyChoice:
         lacking = set[int]()
         for tree in trees:
             form = self._composer.form(tree)
-            is_lacking = self._lacking_by_form.get(form)
-            if is_lacking is None:
+            if (is_lacking := self._lacking_by_form.get(form)) is None:
                 self._budget.was_hit = False
                 is_lacking = next(self._composer.searched(tree), None) is None and not self._budget.was_hit
                 self._lacking_by_form.remember(form, is_lacking)
