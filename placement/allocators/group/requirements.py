@@ -168,10 +168,11 @@ class Requirements:
         """Return where a requirement may go inside a location, in natural order."""
         if node.parent == OUTERMOST:
             return [(0,)] if 0 in node.viable else []
-        if (node.index, around) not in self._trails:
+        trails = self._trails.get(key := (node.index, around))
+        if trails is None:
             inside = [inner for inner in self._locations.below(around, node.level) if inner in node.viable]
-            self._trails[node.index, around] = [self._locations.trail(around, inner) for inner in inside]
-        return self._trails[node.index, around]
+            trails = self._trails[key] = [self._locations.trail(around, inner) for inner in inside]
+        return trails
 
     def exclude_each_other(self, nodes: Sequence[RequirementNode]) -> bool:
         """Tell whether no two of these requirements could ever share a location; False if that is not certain."""
