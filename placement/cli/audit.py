@@ -6,15 +6,12 @@ from typing import Any, TextIO
 
 import click
 
-from placement.api.planner.bulk_read import MAX_MINUTES, OLDER_THAN_MIN, audit_json
 from placement.cli.configuration import chosen_settings, readable
 from placement.cli.http_client import answered, answering, chosen_url
 from placement.cli.output import SOMETHING_FOUND, Document, PrintedCell, PrintedTable, Report, progress, show, whole
 from placement.domain.quantities import amount_in_words, amounts_in_words
 from placement.errors import NotFound
-from placement.services.allocations import delete_allocations
-from placement.services.bulk_read import audit as findings_in
-from placement.store.checks.audit import EMPTY_AGGREGATES, EMPTY_CONSUMERS, plain_uuid
+from placement.store.checks.audit import EMPTY_AGGREGATES, EMPTY_CONSUMERS, MAX_MINUTES, OLDER_THAN_MIN, plain_uuid
 from placement.store.connection.database import Database
 from placement.store.lifecycle.maintenance import exclusively
 
@@ -76,14 +73,26 @@ def audit(
         context.exit(SOMETHING_FOUND if _has_problems(document) else 0)
     with readable(chosen_settings()) as database:
         age = timedelta(minutes=older_than_minutes)
-        with progress() as tell:
-            findings = findings_in(database, consumers, consumer_type=consumer_type, older_than=age, tell=tell)
-        document = audit_json(findings)
+        document = _audited(database, consumers, consumer_type=consumer_type, older_than=age)
         show(_report(document, names))
         if fix and _question(document) and (yes or click.confirm(_question(document), err=True)):
             _fix(database, document)
             document = {"overcommitted": document["overcommitted"], "odd_rows": document["odd_rows"]}
         context.exit(SOMETHING_FOUND if _has_problems(document) else 0)
+
+
+def _audited(
+    database: Database, consumers: frozenset[str] | None, *, consumer_type: str | None, older_than: timedelta
+) -> Document:
+    """Return what a server would answer."""
+    # Large, and needless with --url.
+    from placement.api.planner.bulk_read import audit_json  # noqa: PLC0415
+    from placement.services.bulk_read import audit as findings_in  # noqa: PLC0415
+
+    with progress() as tell:
+        return audit_json(
+            findings_in(database, consumers, consumer_type=consumer_type, older_than=older_than, tell=tell)
+        )
 
 
 def _uuids(lines: TextIO) -> frozenset[str]:
@@ -144,6 +153,8 @@ def _question(document: Document) -> str:
 
 def _fix(database: Database, document: Document) -> None:
     """Delete what nothing needs. Allocations are deleted consumer by consumer, as the API would."""
+    from placement.services.allocations import delete_allocations  # noqa: PLC0415 - large, and needless with --url
+
     for consumer in document["unknown_consumers"]:
         try:
             delete_allocations(database, consumer["consumer_uuid"])

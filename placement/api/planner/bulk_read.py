@@ -14,7 +14,7 @@ from placement.api.resource_providers import FILTERS, provider_filter
 from placement.api.routing import planner_route
 from placement.services.bulk_read import AuditFindings, audit, read_inventory
 from placement.store.bulk_read import BulkRead
-from placement.store.checks.audit import Hits
+from placement.store.checks.audit import MAX_MINUTES, OLDER_THAN_MIN, Hits
 
 PROVIDERS_AT_ONCE = 500
 
@@ -61,14 +61,8 @@ def _shown(cloud: BulkRead, providers: Sequence[tuple[Any, ...]]) -> list[dict[s
     return shown
 
 
-MAX_MINUTES = 1000 * 366 * 24 * 60
-"""A thousand years: the calendar of Python ends at some point."""
-
 MAX_CONSUMERS = 100_000
 """As many fit into a body."""
-
-OLDER_THAN_MIN = 60
-
 
 BODY = Object(
     {

@@ -32,6 +32,12 @@ from placement.store.tables import (
     utc_now,
 )
 
+MAX_MINUTES = 1000 * 366 * 24 * 60
+"""How old consumers may have to be: a thousand years, because the calendar of Python ends at some point."""
+
+OLDER_THAN_MIN = 60
+"""How old they have to be by default."""
+
 EXAMPLES = 5
 ABANDONED_AFTER = timedelta(hours=1)
 """The minimum age of a consumer without allocations: the reference creates it a moment before them."""
