@@ -160,12 +160,9 @@ def enforcer_for(source: cfg.ConfigOpts, operations: "Operations") -> "Enforcer"
 
 def _ask(enforcer: "Enforcer", rule: str, identity: Identity, target: Mapping[str, Any]) -> bool:
     own = {"project_id": identity.project_id, "user_id": identity.user_id}
-    return bool(enforcer.authorize(rule, dict(target) or own, _credentials(identity)))
-
-
-def _credentials(identity: Identity) -> dict[str, Any]:
-    """Return the caller's attributes, whose names are those that rules use; rules search lists, but not tuples."""
-    return {name: [*value] if isinstance(value, tuple) else value for name, value in asdict(identity).items()}
+    # The names of the attributes are those that rules use; rules search lists, but not tuples.
+    credentials = {name: [*value] if isinstance(value, tuple) else value for name, value in asdict(identity).items()}
+    return bool(enforcer.authorize(rule, dict(target) or own, credentials))
 
 
 def _policy_paths(source: cfg.ConfigOpts) -> tuple[str, ...]:

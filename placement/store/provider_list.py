@@ -52,7 +52,9 @@ def providers_matching(
     # The driver's raw rows: for thousands of providers, building objects would cost more than the query.
     rows = tx.tuples(query)
     newest = max((row[5] for row in rows if row[5] is not None), default=None)
-    return ProviderList([row[:5] for row in rows], _time_of(newest))
+    # The driver's timestamps are texts on SQLite.
+    modified = datetime.fromisoformat(newest) if isinstance(newest, str) else newest
+    return ProviderList([row[:5] for row in rows], modified)
 
 
 def conditions_of(
@@ -81,11 +83,6 @@ def conditions_of(
         # underestimates such sets, would compare every provider of one with every provider of the next.
         conditions.append(RP.id.in_(intersect(*passing) if len(passing) > 1 else passing[0]))
     return conditions
-
-
-def _time_of(value: datetime | str | None) -> datetime | None:
-    """Convert a timestamp from the driver, which is text on SQLite."""
-    return datetime.fromisoformat(value) if isinstance(value, str) else value
 
 
 def _of_identity(provider_filter: ProviderFilter) -> Iterator[ColumnElement[bool]]:

@@ -114,8 +114,7 @@ def provider(tx: Transaction, uuid: str) -> Provider | None:
 
 def required_provider(tx: Transaction, uuid: str) -> Provider:
     """Return the provider with this uuid; ProviderNotFound if there is none."""
-    provider_ = provider(tx, uuid)
-    if provider_ is None:
+    if (provider_ := provider(tx, uuid)) is None:
         raise ProviderNotFound(uuid)
     return provider_
 

@@ -57,7 +57,10 @@ def missing_file(url: URL) -> Path | None:
 
 
 def _parsed(connection: str, parameters: str, option: str) -> URL:
-    connection, hosts = _without_several_hosts(connection)
+    # libpq accepts several hosts, ``//one:5432,two:5432/``; SQLAlchemy expects them in the query.
+    if several := _SEVERAL_HOSTS.fullmatch(connection):
+        connection = several["start"] + several["rest"]
+    hosts = several["hosts"].split(",") if several else []
     if parameters:
         connection += ("&" if "?" in connection else "?") + parameters
     try:
@@ -66,14 +69,6 @@ def _parsed(connection: str, parameters: str, option: str) -> URL:
         # Without the cause, whose message may contain parts of the URL.
         raise ConfigurationError(f"The database URL cannot be read; see [placement_database] {option}.") from None
     return url.update_query_pairs([("host", host) for host in hosts], append=True) if hosts else url
-
-
-def _without_several_hosts(connection: str) -> tuple[str, list[str]]:
-    """Split off the hosts of ``//one:5432,two:5432/``, which libpq accepts but SQLAlchemy expects in the query."""
-    match = _SEVERAL_HOSTS.fullmatch(connection)
-    if match is None:
-        return connection, []
-    return match["start"] + match["rest"], match["hosts"].split(",")
 
 
 def _postgresql(url: URL) -> URL:
