@@ -66,7 +66,8 @@ class ProposalKeys:
     def pools(self, proposal: Proposal) -> ScoredNode:
         """Return as one node the trees of the sharing providers that alone serve a proposal."""
         classes, (_root, *row) = self._scores.classes, self._sums_of_pools(proposal)
-        return ScoredNode(*[dict(zip(classes, row[start::], strict=False)) for start in (0, len(classes))])
+        capacities, used = row[: len(classes)], row[len(classes) :]
+        return ScoredNode(dict(zip(classes, capacities, strict=True)), dict(zip(classes, used, strict=True)))
 
     def _sums_of_pools(self, proposal: Proposal) -> Sequence[int]:
         root_of = self._question.cloud.reader.root_of
@@ -190,8 +191,9 @@ class PlannerSearch:
         for tree, details in self._in_detail(roots):
             amounts_left = details.free_amounts().items()
             room = {(id_, name): float(amount) for id_, amounts in amounts_left for name, amount in amounts.items()}
-            roomy, placed_before = replace(tree, room=room), placed
-            while placed < members and not self.composer.lacks_room(roomy, members=placed - placed_before + 1):
+            roomy, number = replace(tree, room=room), 1
+            while placed < members and not self.composer.lacks_room(roomy, members=number):
+                number += 1
                 placed += 1
         return placed
 

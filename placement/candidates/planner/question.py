@@ -165,9 +165,11 @@ def without_free(
     serving: Serving, groups: Sequence[WantedFree], trees: Sequence[Tree], *, levels: Sequence[int | None]
 ) -> set[int]:
     """Return the roots of trees that certainly have too few free providers. Sharing providers count as free."""
+    if not trees or not groups:
+        return set()
     providers, lacking = serving.columns.providers, set[int]()
-    at = providers.positions_of_trees([tree.root for tree in trees if groups])
-    for group in groups if trees else ():
+    at = providers.positions_of_trees([tree.root for tree in trees])
+    for group in groups:
         are_free = _are_free(serving, at, group, levels=[levels[level] for level in group.levels])
         free = {*providers.ids[at[are_free]].tolist()}
         for tree in trees:
