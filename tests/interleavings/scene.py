@@ -1,28 +1,14 @@
 """The small cloud that every run begins with, and what has become of it, in words that are the same for each run."""
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from flask import Flask
-from sqlalchemy import bindparam, select
+from sqlalchemy import Connection, bindparam, text
 
 from placement.store.connection.database import Database
-from placement.store.tables import (
-    allocations,
-    consumers,
-    inventories,
-    placement_aggregates,
-    planner_claims,
-    projects,
-    provider_usages,
-    resource_classes,
-    resource_provider_aggregates,
-    resource_provider_traits,
-    resource_providers,
-    traits,
-)
 from tests.claims import entry
 from tests.stored_clouds import StoredProvider, store_providers
 
@@ -36,58 +22,28 @@ HOST_VCPUS = 4
 State = tuple[tuple[Any, ...], ...]
 """Rows, each beginning with the name of its table."""
 
-_PARENT, _ROOT = resource_providers.alias(), resource_providers.alias()
-_OURS = resource_providers.c.uuid.in_(bindparam("providers", expanding=True))
-_THEIRS = consumers.c.uuid.in_(bindparam("consumers", expanding=True))
-_WITH_CLASS = resource_providers.c.uuid, resource_classes.c.name
-
-
-def _of_provider(table: Any) -> Any:
-    return resource_providers.join(table, table.c.resource_provider_id == resource_providers.c.id)
-
-
-def _with_class(table: Any) -> Any:
-    return _of_provider(table).outerjoin(resource_classes, resource_classes.c.id == table.c.resource_class_id)
-
-
+_OF_OURS = "resource_providers p JOIN {0} ON {0}.resource_provider_id = p.id"
+_AND_CLASS = f"{_OF_OURS} LEFT JOIN resource_classes c ON c.id = {{0}}.resource_class_id"
 _QUERIES = {
-    "provider": select(
-        resource_providers.c.uuid,
-        resource_providers.c.name,
-        resource_providers.c.generation,
-        _PARENT.c.uuid,
-        _ROOT.c.uuid,
-    )
-    .select_from(
-        resource_providers.outerjoin(_PARENT, resource_providers.c.parent_provider_id == _PARENT.c.id).outerjoin(
-            _ROOT, resource_providers.c.root_provider_id == _ROOT.c.id
-        )
-    )
-    .where(_OURS),
-    "inventory": select(*_WITH_CLASS, inventories.c.total).select_from(_with_class(inventories)).where(_OURS),
-    "usage": select(*_WITH_CLASS, provider_usages.c.used)
-    .select_from(_with_class(provider_usages))
-    .where(_OURS, provider_usages.c.used != 0),
-    "allocation": select(*_WITH_CLASS, allocations.c.consumer_id, allocations.c.used)
-    .select_from(_with_class(allocations))
-    .where(_OURS),
-    "trait": select(resource_providers.c.uuid, traits.c.name)
-    .select_from(_of_provider(resource_provider_traits).join(traits))
-    .where(_OURS),
-    "aggregate": select(resource_providers.c.uuid, placement_aggregates.c.uuid)
-    .select_from(
-        _of_provider(resource_provider_aggregates).join(
-            placement_aggregates, placement_aggregates.c.id == resource_provider_aggregates.c.aggregate_id
-        )
-    )
-    .where(_OURS),
-    "consumer": select(consumers.c.uuid, consumers.c.generation, projects.c.external_id)
-    .select_from(consumers.join(projects, projects.c.id == consumers.c.project_id))
-    .where(_THEIRS),
-    "claim": select(planner_claims.c.consumer_uuid, planner_claims.c.generation).where(
-        planner_claims.c.consumer_uuid.in_(bindparam("consumers", expanding=True))
-    ),
+    "provider": "p.uuid, p.name, p.generation, parent.uuid, root.uuid FROM resource_providers p "
+    "LEFT JOIN resource_providers parent ON parent.id = p.parent_provider_id "
+    "LEFT JOIN resource_providers root ON root.id = p.root_provider_id WHERE p.uuid IN :uuids",
+    "inventory": f"p.uuid, c.name, total FROM {_AND_CLASS.format('inventories')} WHERE p.uuid IN :uuids",
+    "usage": f"p.uuid, c.name, used FROM {_AND_CLASS.format('provider_usages')} WHERE p.uuid IN :uuids AND used <> 0",
+    "allocation": f"p.uuid, c.name, consumer_id, used FROM {_AND_CLASS.format('allocations')} WHERE p.uuid IN :uuids",
+    "trait": f"p.uuid, t.name FROM {_OF_OURS.format('resource_provider_traits')} "
+    "JOIN traits t ON t.id = trait_id WHERE p.uuid IN :uuids",
+    "aggregate": f"p.uuid, a.uuid FROM {_OF_OURS.format('resource_provider_aggregates')} "
+    "JOIN placement_aggregates a ON a.id = aggregate_id WHERE p.uuid IN :uuids",
+    "consumer": "c.uuid, c.generation, external_id FROM consumers c JOIN projects ON projects.id = c.project_id "
+    "WHERE c.uuid IN :uuids",
+    "claim": "consumer_uuid, generation FROM planner_claims WHERE consumer_uuid IN :uuids",
 }
+
+
+def _rows(connection: Connection, name: str, uuids: Iterable[str]) -> Sequence[Any]:
+    query = text(f"SELECT {_QUERIES[name]}").bindparams(bindparam("uuids", expanding=True))
+    return connection.execute(query, {"uuids": [*uuids]}).all()
 
 
 class Scene:
@@ -135,7 +91,7 @@ class Scene:
         status, document = send(app, "POST", "/allocations", body=held)
         assert status == 204, document
         with database.reader.begin() as connection:
-            rows = connection.execute(_QUERIES["provider"], self._values).all()
+            rows = _rows(connection, "provider", self.uuids.values())
         self.generations = {self._labels[identity]: generation for identity, _, generation, *_ in rows}
 
     def state(self, database: Database) -> State:
@@ -143,18 +99,14 @@ class Scene:
         with database.reader.begin() as connection:
             rows = [
                 (table, *map(self._words, row))
-                for table, query in _QUERIES.items()
-                for row in connection.execute(query, self._values)
+                for table in _QUERIES
+                for row in _rows(connection, table, self.uuids.values())
             ]
         return tuple(sorted(rows, key=repr))
 
     @cached_property
     def _labels(self) -> dict[str, str]:
         return {identity: label for label, identity in self.uuids.items()}
-
-    @property
-    def _values(self) -> dict[str, Sequence[str]]:
-        return {"providers": [self[label] for label in PROVIDERS], "consumers": [self[label] for label in CONSUMERS]}
 
     def _words(self, value: Any) -> Any:
         """Replace what differs from run to run."""
