@@ -79,11 +79,7 @@ def place(
         complete = not budget.was_hit
     if places is None:
         return Placement(feasible=False, complete=complete)
-    state = State(locations, weights, built.in_order)
-    for node in built.in_order:
-        after = state.capacities_after(node, places[node.index])
-        assert after is not None, "What was found fits."
-        state.place(node, places[node.index], after)
+    state = State(locations, weights, built.in_order).with_all(places)
     placed = tuple([_placed(node, locations, places) for node in built.containers])
     return Placement(feasible=True, complete=complete, placed=placed, objective=state.objective(), taken=state.taken())
 

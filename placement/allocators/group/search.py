@@ -7,7 +7,7 @@ raise the score by as much as it does at its best location.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from placement.allocators import Budget
@@ -145,6 +145,14 @@ class State:
             notes_left = list(record[2])
             notes_left.remove(note)
             self._climb(place, log, capacities=record[0], notes=tuple(notes_left), gain=0)
+
+    def with_all(self, places: Mapping[int, int]) -> "State":
+        """Put each requirement, by index, where it fits."""
+        for node in self._requirements:
+            after = self.capacities_after(node, places[node.index])
+            assert after is not None, "What was found fits."
+            self.place(node, places[node.index], after)
+        return self
 
     def _climb(
         self,
