@@ -14,24 +14,24 @@ from tests.survival.load import Crowd, check, prepared, send, wait_for
 WORKERS = 2
 THREADS = 4
 HOSTS = 30
-WRITES = 200
-SAMPLES = 10
+WRITES, ROUNDS = 120, 2
+MANY_WRITES, MANY_ROUNDS = 100_000, 10
 MAX_GROWTH = 1.05
 """The growth of a worker's memory allowed in the second half of a long run."""
 
 
 def test_a_crowd_is_served_and_memory_stays_level(postgresql_url: str, tmp_path: Path, *, is_long: bool) -> None:
-    count = 100_000 if is_long else WRITES
+    writes, rounds = (MANY_WRITES, MANY_ROUNDS) if is_long else (WRITES, ROUNDS)
     directory = configured(tmp_path, postgresql_url)
     served = servers.started_server(servers.this_project(), directory, workers=WORKERS, threads=THREADS)
     memory: list[int] = []
     try:
         processes = served.workers
-        for sample in range(SAMPLES):
+        for number in range(rounds):
             # A record for each: the time for its check grows with the square of its length.
             record = prepared(served.url, groups=2 * WORKERS * THREADS, hosts=HOSTS)
-            with Crowd(record, [served.url], seed=sample):
-                wait_for(record, count // SAMPLES, timeout_s=TIMEOUT_S + count / 10)
+            with Crowd(record, [served.url], seed=number):
+                wait_for(record, writes // rounds, timeout_s=TIMEOUT_S + writes / 10)
             memory.append(max(resident_bytes(pid) for pid in processes))
             print(dict(record.statuses), f"{memory[-1] >> 20} MB", flush=True)
             assert record.statuses["broken"] == 0
@@ -41,5 +41,5 @@ def test_a_crowd_is_served_and_memory_stays_level(postgresql_url: str, tmp_path:
     finally:
         served.stop()
     if is_long:
-        assert memory[-1] < MAX_GROWTH * memory[SAMPLES // 2]
+        assert memory[-1] < MAX_GROWTH * memory[rounds // 2]
     check_database(tmp_path)
