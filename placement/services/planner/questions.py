@@ -12,7 +12,6 @@ from placement.candidates.compose.paths import PathComposer, UnknownLevel
 from placement.candidates.compose.proposals import ProposalComposer
 from placement.candidates.planner.planner_trees import SeenCloud
 from placement.candidates.planner.question import PlannerQuestion
-from placement.candidates.tree_reader import TreeReader
 from placement.domain.names import similar_names
 from placement.domain.planner_request import PlannerRequest
 from placement.domain.search_plan import Plan
@@ -158,25 +157,20 @@ def question_for(
     """Look up what a request names, and return the question for its search; InvalidAt for what does not exist."""
     shared = composers or Composers()
     composer = shared.composer(request, options)
-    plan = composer.plan
-    _check_names(tx, request, plan)
+    _check_names(tx, request, composer.plan)
     avoided = frozenset(roots_of_providers(tx, request.avoided_trees).values())
-    ids = ids_in(tx, plan)
-    # Rules about several providers are left to composing. What paths ask for may be taken in turn.
-    reader = cloud_in(tx).reader(plan, ids, adds_up=not request.paths)
-    cloud = replace(
-        seen_cloud(tx, request, composer.levels, reader),
-        node_classes=cloud_in(tx).node_classes(options.profile),
-        judge=options.judge.in_snapshot(tx) if options.judge else None,
-    )
+    cloud = _seen_cloud(tx, request, composer, options=options)
     return PlannerQuestion(
         composer, cloud, profile=options.profile, locks=options.locks, budget=lambda: shared.budget_now, avoided=avoided
     )
 
 
-def seen_cloud(tx: Transaction, request: PlannerRequest, levels: Levels, reader: TreeReader) -> SeenCloud:
-    """Return what a snapshot shows of the cloud for a request, given what takes its trees from columns."""
-    cloud = cloud_in(tx)
+def _seen_cloud(
+    tx: Transaction, request: PlannerRequest, composer: ProposalComposer, *, options: PlannerOptions
+) -> SeenCloud:
+    cloud, levels = cloud_in(tx), composer.levels
+    # Rules about several providers are left to composing. What paths ask for may be taken in turn.
+    reader = cloud.reader(composer.plan, ids_in(tx, composer.plan), adds_up=not request.paths)
     trait_ids = tx.names.traits.ids(tx.connection, traits_that_decide(request, levels))
     cloud.sets.read(traits=trait_ids.values())
     return SeenCloud(
@@ -186,6 +180,8 @@ def seen_cloud(tx: Transaction, request: PlannerRequest, levels: Levels, reader:
         trait_names={id_: name for name, id_ in trait_ids.items()},
         names=cloud.names.of_trees,
         kept=cloud.kept,
+        node_classes=cloud.node_classes(options.profile),
+        judge=options.judge.in_snapshot(tx) if options.judge else None,
     )
 
 
