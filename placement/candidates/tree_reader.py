@@ -118,8 +118,7 @@ class TreeReader:
         self._providers = serving.columns.providers
         self._with_places = with_places
         self._everywhere: TreeServers | None = None
-        self.as_it_is = self
-        """What reads the same trees without an overlay."""
+        self._real: TreeReader | None = None
 
     def under(self, overlay: Overlay) -> "TreeReader":
         """Return what reads the trees as they would be; must not be repeated."""
@@ -127,8 +126,13 @@ class TreeReader:
             return self
         serving = self.serving.under(overlay, self.class_ids(overlay.classes))
         reader = TreeReader(serving, self.class_ids, with_places=self._with_places)
-        reader.as_it_is = self
+        reader._real = self
         return reader
+
+    @property
+    def as_it_is(self) -> "TreeReader":
+        """What reads the same trees without an overlay."""
+        return self._real or self  # Not an attribute: whatever refers to itself stays in memory for long.
 
     @property
     def plan(self) -> Plan:
