@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import reduce
+from functools import cached_property, reduce
 from math import lcm, prod
 from operator import or_
 from types import MappingProxyType
@@ -309,7 +309,7 @@ def _spread_beside_packed_devices() -> Profile:
     return Profile(fit=fit, sra=Sra(dict.fromkeys(DEVICES, 1), weight=fit.weight * len(DEVICES)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RankingProfile:
     """A named way to order candidates. The defaults apply where nothing is configured.
 
@@ -333,7 +333,7 @@ class RankingProfile:
     def __post_init__(self) -> None:
         check_number(self.compactness, "compactness")
 
-    @property
+    @cached_property
     def maximum(self) -> Fraction:
         """The upper bound of the weighted sum of all parts: 100 times the sum of the weights."""
         fragmentation = exact(self.fragmentation.weight) if self.fragmentation else 0

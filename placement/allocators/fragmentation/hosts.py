@@ -256,8 +256,12 @@ class LearntMix:
 
     def document(self) -> dict[str, Any]:
         """Return all of this as JSON."""
-        asked, allocated = _listed(self._asked), _listed(self._allocated)
-        return {"since": self.since, "at": self._at, "asked": asked, "allocated": allocated}
+        return {
+            "since": self.since,
+            "at": self._at,
+            "asked": _listed(self._asked),
+            "allocated": _listed(self._allocated),
+        }
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "LearntMix":
